@@ -1,1 +1,51 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+mod agent;
+mod audit;
+mod cancel;
+mod catalog;
+pub mod codec;
+pub mod decide;
+mod dialect;
+pub mod error;
+mod event;
+mod evidence;
+mod host;
+mod ids;
+mod lifecycle;
+mod memory;
+mod record;
+mod request;
+mod result;
+mod settings;
+mod store;
+mod time;
+mod usage;
+
+pub use agent::{
+    Agent, AgentAdapter, AgentCapabilities, ForkSupport, IdOnResume, Installation, Mode, ReachCapability,
+    Turn, TurnReport, Version,
+};
+pub use async_trait::async_trait;
+pub use audit::{AttemptNote, AuditEntry, AuditEvent, AuditSeq};
+pub use cancel::Cancel;
+pub use catalog::{
+    Inspection, Places, Presence, RecordFacts, RecordKind, SessionCatalog, SessionQuery, TranscriptFormat,
+};
+pub use dialect::{CliDialect, CommandSpec, Decoder, EnvChange, EnvMap, Link, Mount, Program, StateLayout};
+pub use event::{AgentEvent, EventSink, Final, NoSink};
+pub use evidence::{Asked, EndedBy, Evidence, Exit, Observation};
+pub use host::{Folder, FolderId, Holder, Host, PathText, Place, Repository};
+pub use ids::{AgentId, InvalidName, MailboxId, NativeId, RunId, SessionKey, SessionName};
+pub use lifecycle::Lifecycle;
+pub use memory::MemoryStore;
+pub use record::{Binding, Candidate, Former, InFlight, LastRun, Phase, SessionRecord};
+pub use request::{Limits, LlmRequest, ResumePolicy, SessionRef};
+pub use result::{FailedRun, LlmResult, Recorded, Route, Warning};
+pub use settings::{InvalidSetting, RESUME_SETTING, ResumeSetting};
+pub use store::{
+    Document, Guard, Lease, LeaseOutcome, ListOptions, Page, Removed, Revision, Saved, SessionStore,
+    StoreCapabilities, StoreReach, Stored,
+};
+pub use time::Timestamp;
+pub use usage::{CostScope, Totals, Usage, cost_of_run};

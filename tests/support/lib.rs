@@ -1,1 +1,13 @@
-//! Support.
+//! What the tests and examples of Rejoin run in place of the real things.
+//!
+//! - [`fake_agent`]: a scripted agent CLI, a program of its own, which can also play the session
+//!   behaviour of Claude Code without any model.
+//! - [`fake_model`]: a model server on the loopback interface, for real agent CLIs that must run offline.
+//!
+//! Both answer with a [`ContextReply`], so a test can tell from the answer what context the agent had.
+
+pub mod fake_agent;
+pub mod fake_model;
+mod reply;
+
+pub use reply::ContextReply;

@@ -1,2 +1,17 @@
-//! Bin.
-fn main() {}
+//! The scripted agent CLI as a program: `fake-agent --fake-agent <script.json> <agent arguments…>`.
+//!
+//! The script and what it can do are described at `rejoin_test_support::fake_agent`.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use rejoin_test_support::fake_agent;
+
+fn main() -> ExitCode {
+    fake_agent::become_agent_if_asked().unwrap_or_else(|| {
+        // Nobody is left to tell when standard error is gone.
+        let _ =
+            writeln!(std::io::stderr(), "usage: fake-agent --fake-agent <script.json> <agent arguments…>");
+        ExitCode::from(fake_agent::BROKEN_SCRIPT)
+    })
+}

@@ -1,0 +1,305 @@
+//! The port to an agent: detect it, run a turn, say what it can do.
+
+use std::fmt::{self, Debug};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::decide::{Reach, Verdict};
+use crate::error::AgentError;
+use crate::{
+    AgentId, Cancel, CostScope, EventSink, Evidence, Limits, NativeId, RunId, SessionCatalog, SessionName,
+};
+
+/// A version as the agent prints it, ordered by its three numbers.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Version {
+    /// As printed, without what follows the number.
+    pub text: String,
+    /// Major, minor, patch; missing parts are zero.
+    pub numbers: [u64; 3],
+}
+
+impl Version {
+    /// Finds the first version number in a probe's output, such as `2.1.332 (Claude Code)`.
+    #[must_use]
+    pub fn parse(output: &str) -> Option<Self> {
+        output.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',')).find_map(|word| {
+            let word = word.strip_prefix('v').unwrap_or(word);
+            let core = word.split(['-', '+']).next()?;
+            let mut parts = core.split('.');
+            let mut numbers = [0; 3];
+            for (index, number) in numbers.iter_mut().enumerate() {
+                match parts.next() {
+                    Some(part) => *number = part.parse().ok()?,
+                    None if index < 2 => return None,
+                    None => {}
+                }
+            }
+            Some(Self { text: word.to_owned(), numbers })
+        })
+    }
+
+    /// Whether this version is the given one or a later one.
+    #[must_use]
+    pub fn at_least(&self, major: u64, minor: u64, patch: u64) -> bool {
+        self.numbers >= [major, minor, patch]
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// What happens to the native id when a session is resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IdOnResume {
+    /// It stays.
+    Kept,
+    /// The agent copies the session under a new id.
+    Replaced,
+}
+
+/// Whether and how a session can be forked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ForkSupport {
+    /// It cannot.
+    No,
+    /// The agent chooses the new id.
+    AgentChoosesId,
+    /// The caller chooses the new id.
+    CallerChoosesId,
+}
+
+/// What one version of an agent can do. Data, not code: core enforces it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[non_exhaustive]
+pub struct AgentCapabilities {
+    /// Whether the agent has sessions that a later process can continue.
+    pub resumable_sessions: bool,
+    /// Whether this version can continue them without a person.
+    pub headless_resume: bool,
+    /// From where this version finds a session.
+    pub resume_reach: ReachCapability,
+    /// Where below the state dir the sessions lie.
+    pub session_state_path: Option<&'static str>,
+    /// Whether the caller can choose the id of a new session.
+    pub caller_chosen_id: bool,
+    /// What a resume does to the id.
+    pub id_on_resume: IdOnResume,
+    /// Whether sessions can be forked.
+    pub fork: ForkSupport,
+    /// Whether the agent can rewind files or conversation without a person.
+    pub rewind: bool,
+    /// Whether a session can carry a name for people.
+    pub names: bool,
+    /// Whether the agent can run sessions in the background.
+    pub background: bool,
+    /// What the cost figure counts.
+    pub cost_scope: CostScope,
+    /// The largest prompt that this version takes, in bytes.
+    pub prompt_limit: Option<usize>,
+    /// Whether these claims were verified on the real agent in this version family; otherwise the nearest
+    /// known rules are used.
+    pub verified: bool,
+}
+
+/// [`Reach`] as part of the capabilities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReachCapability {
+    /// Only from the folder where the session began.
+    SameFolder,
+    /// From every folder and work tree of the repository.
+    Repository,
+    /// From anywhere.
+    Anywhere,
+}
+
+impl From<ReachCapability> for Reach {
+    fn from(reach: ReachCapability) -> Self {
+        match reach {
+            ReachCapability::SameFolder => Self::SameFolder,
+            ReachCapability::Repository => Self::Repository,
+            ReachCapability::Anywhere => Self::Anywhere,
+        }
+    }
+}
+
+impl AgentCapabilities {
+    /// An agent that can run a prompt and nothing else. Start from this and raise what is true.
+    pub const NONE: Self = Self {
+        resumable_sessions: false,
+        headless_resume: false,
+        resume_reach: ReachCapability::SameFolder,
+        session_state_path: None,
+        caller_chosen_id: false,
+        id_on_resume: IdOnResume::Kept,
+        fork: ForkSupport::No,
+        rewind: false,
+        names: false,
+        background: false,
+        cost_scope: CostScope::Process,
+        prompt_limit: None,
+        verified: false,
+    };
+}
+
+/// An agent that is there and can be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installation {
+    /// The program, found.
+    pub program: PathBuf,
+    /// Its version, if it said one.
+    pub version: Option<Version>,
+    /// What that version can do.
+    pub capabilities: AgentCapabilities,
+}
+
+/// Which conversation a turn belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode<'a> {
+    /// A new one; under this id where the agent lets the caller choose.
+    Fresh {
+        /// The id to use.
+        id: Option<&'a NativeId>,
+    },
+    /// Continue this one.
+    Resume {
+        /// Its id.
+        id: &'a NativeId,
+    },
+    /// A copy of this one, under a new id.
+    Fork {
+        /// The id of the original.
+        source: &'a NativeId,
+        /// The original's file, where it lies outside of this turn's state dir.
+        transcript: Option<&'a Path>,
+        /// The id to use.
+        id: Option<&'a NativeId>,
+    },
+}
+
+/// One prompt, and all that an adapter needs to carry it out.
+#[derive(Debug, Clone, Copy)]
+pub struct Turn<'a> {
+    /// The run that the turn belongs to; every process started for it carries this mark.
+    pub run: RunId,
+    /// The prompt: not empty, without NUL.
+    pub prompt: &'a str,
+    /// The folder to work in.
+    pub cwd: &'a Path,
+    /// Which conversation.
+    pub mode: Mode<'a>,
+    /// The label for people.
+    pub name: Option<&'a SessionName>,
+    /// The model to ask for.
+    pub model: Option<&'a str>,
+    /// The directory for the agent's session files; `None` leaves them at the agent's own place.
+    pub state_dir: Option<&'a Path>,
+    /// What is installed.
+    pub installation: &'a Installation,
+    /// The time limits.
+    pub limits: &'a Limits,
+    /// The caller's way to end the turn.
+    pub cancel: &'a Cancel,
+}
+
+/// What came of a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnReport {
+    /// What the agent's exit means.
+    pub verdict: Verdict,
+    /// What it is made from.
+    pub evidence: Evidence,
+}
+
+/// An agent.
+///
+/// # Contract
+/// 1. `run` answers with a verdict for everything that the agent does, and with an error only when the agent
+///    could not be run at all; then nothing was started.
+/// 2. The native id in the report comes from a structured field of an attempt that got that far, never from
+///    prose, and never from a resume that failed.
+/// 3. When `run` returns, or its future is dropped, no process that it started is left.
+/// 4. The prompt reaches the model verbatim.
+#[async_trait]
+pub trait AgentAdapter: Debug + Send + Sync + 'static {
+    /// The agent's stable id.
+    fn id(&self) -> &AgentId;
+
+    /// Whether the text has the shape of one of this agent's ids.
+    fn accepts_id(&self, id: &NativeId) -> bool;
+
+    /// Finds the agent and asks for its version. May be cached.
+    ///
+    /// # Errors
+    /// [`AgentError`] when there is no agent that could be run.
+    async fn detect(&self) -> Result<Installation, AgentError>;
+
+    /// Carries out one turn. Events go to the sink as they come.
+    ///
+    /// # Errors
+    /// [`AgentError`] when nothing could be started.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the turn and everything it started, at once and without grace; use
+    /// [`Turn::cancel`] to end it in order and to learn how far it got.
+    async fn run(&self, turn: Turn<'_>, sink: &mut dyn EventSink) -> Result<TurnReport, AgentError>;
+
+    /// Ends what an earlier run of this key left behind when its runner died, and says how many processes
+    /// that were.
+    async fn reap(&self, run: RunId) -> u32;
+}
+
+/// An agent as the lifecycle knows it: an adapter that runs it, and, where there is one, a catalog that knows
+/// where its sessions lie.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    adapter: Arc<dyn AgentAdapter>,
+    catalog: Option<Arc<dyn SessionCatalog>>,
+}
+
+impl Agent {
+    /// An agent without a catalog: nobody looks at its session files.
+    pub fn new(adapter: impl AgentAdapter) -> Self {
+        Self { adapter: Arc::new(adapter), catalog: None }
+    }
+
+    /// Adds the catalog.
+    #[must_use]
+    pub fn with_catalog(mut self, catalog: impl SessionCatalog) -> Self {
+        self.catalog = Some(Arc::new(catalog));
+        self
+    }
+
+    /// Takes the catalog away: what is known of a session is then what the agent says when it is run.
+    #[must_use]
+    pub fn without_catalog(mut self) -> Self {
+        self.catalog = None;
+        self
+    }
+
+    /// The adapter.
+    #[must_use]
+    pub fn adapter(&self) -> &dyn AgentAdapter {
+        &*self.adapter
+    }
+
+    /// The catalog.
+    #[must_use]
+    pub fn catalog(&self) -> Option<&dyn SessionCatalog> {
+        self.catalog.as_deref()
+    }
+}
+
+impl<A: AgentAdapter> From<A> for Agent {
+    fn from(adapter: A) -> Self {
+        Self::new(adapter)
+    }
+}

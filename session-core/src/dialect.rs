@@ -1,0 +1,189 @@
+//! The sans-I/O port for agents that are command-line programs: build a command, read a line, judge the end.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+
+use crate::decide::Verdict;
+use crate::error::CommandError;
+use crate::{AgentCapabilities, AgentEvent, AgentId, Evidence, NativeId, Turn, Version};
+
+/// The environment that a child gets before the dialect's own changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EnvMap(BTreeMap<OsString, OsString>);
+
+impl EnvMap {
+    /// An empty environment.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// The value of a variable. Empty counts as unset, as it does for the agents.
+    #[must_use]
+    pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
+        self.0.get(name.as_ref()).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    /// Sets a variable.
+    pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        self.0.insert(name.into(), value.into());
+    }
+
+    /// Removes a variable.
+    pub fn remove(&mut self, name: impl AsRef<OsStr>) {
+        self.0.remove(name.as_ref());
+    }
+
+    /// Carries out one change.
+    pub fn apply(&mut self, change: &EnvChange) {
+        match change {
+            EnvChange::Set(name, value) => self.set(name.clone(), value.clone()),
+            EnvChange::Remove(name) => self.remove(name),
+        }
+    }
+
+    /// The variables, ordered by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+}
+
+impl<K: Into<OsString>, V: Into<OsString>> FromIterator<(K, V)> for EnvMap {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+/// One change to the environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EnvChange {
+    /// Set a variable.
+    Set(OsString, OsString),
+    /// Remove one.
+    Remove(OsString),
+}
+
+impl EnvChange {
+    /// Sets `name` to `value`.
+    pub fn set(name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        Self::Set(name.into(), value.into())
+    }
+
+    /// Removes `name`.
+    pub fn remove(name: impl Into<OsString>) -> Self {
+        Self::Remove(name.into())
+    }
+}
+
+/// The program to run, and what stands before the agent's own arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// A path, or a name to be looked up in the child's `PATH`.
+    pub program: PathBuf,
+    /// Arguments before the agent's own: `node cli.js …`, `npx claude …`.
+    pub leading_args: Vec<OsString>,
+}
+
+impl Program {
+    /// A program without leading arguments.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), leading_args: Vec::new() }
+    }
+
+    /// Adds a leading argument.
+    #[must_use]
+    pub fn leading_arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.leading_args.push(arg.into());
+        self
+    }
+}
+
+/// What to start: everything but the program.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// The agent's arguments.
+    pub args: Vec<OsString>,
+    /// Changes to the base environment, in order.
+    pub env: Vec<EnvChange>,
+    /// What is written to stdin, which is then closed. Empty means that stdin is at its end at once.
+    pub stdin: Vec<u8>,
+}
+
+/// A directory or file that a sandbox has to show to the agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// Where it lies on the host; the path inside is the same.
+    pub path: PathBuf,
+    /// Whether the agent must not write there.
+    pub read_only: bool,
+    /// Whether the agent runs without it.
+    pub optional: bool,
+}
+
+/// A symbolic link that makes a part of the user's own configuration visible in a state dir.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Where the link lies.
+    pub at: PathBuf,
+    /// What it points to. Nothing is made where this does not exist.
+    pub target: PathBuf,
+}
+
+/// Where the agent keeps what, for one environment and state dir.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StateLayout {
+    /// The directory below which session files lie.
+    pub sessions: Option<PathBuf>,
+    /// Environment changes that make the agent use the state dir.
+    pub env: Vec<EnvChange>,
+    /// Links to make in the state dir before a run.
+    pub links: Vec<Link>,
+    /// What a sandbox has to mount, the work tree aside.
+    pub mounts: Vec<Mount>,
+}
+
+/// Turns lines of output into events.
+///
+/// # Contract
+/// 1. Total: any bytes are allowed, none make it fail or panic.
+/// 2. Lines come whole and without their end; how the stream was chunked cannot matter.
+/// 3. What is no event is passed on as [`AgentEvent::Noise`], what is not known as [`AgentEvent::Other`].
+pub trait Decoder: Send {
+    /// Takes one line.
+    fn line(&mut self, line: &[u8], emit: &mut dyn FnMut(&AgentEvent<'_>));
+}
+
+/// What makes one agent CLI different from another. No I/O, no clock, no async.
+pub trait CliDialect: Debug + Send + Sync + 'static {
+    /// The agent's stable id.
+    fn id(&self) -> &AgentId;
+
+    /// The program.
+    fn program(&self) -> Program;
+
+    /// How to ask for the version.
+    fn version_probe(&self) -> CommandSpec;
+
+    /// What this version can do; `None` when the version could not be told.
+    fn capabilities(&self, version: Option<&Version>) -> AgentCapabilities;
+
+    /// Whether the text has the shape of one of this agent's ids.
+    fn accepts_id(&self, id: &NativeId) -> bool;
+
+    /// The command for a turn, given the environment that the child starts from.
+    ///
+    /// # Errors
+    /// [`CommandError`] when this version cannot be asked for that.
+    fn command(&self, turn: &Turn<'_>, env: &EnvMap) -> Result<CommandSpec, CommandError>;
+
+    /// A decoder for one attempt.
+    fn decoder(&self, turn: &Turn<'_>) -> Box<dyn Decoder>;
+
+    /// What the end of an attempt means.
+    fn classify(&self, evidence: &Evidence) -> Verdict;
+
+    /// Where sessions lie, and what carries a state dir.
+    fn state(&self, state_dir: Option<&Path>, env: &EnvMap, version: Option<&Version>) -> StateLayout;
+}

@@ -1,0 +1,161 @@
+//! What is known of an attempt when its process has ended. Serialisable: a bug report is a fixture.
+
+use serde::{Deserialize, Serialize};
+
+use crate::decide::Activity;
+use crate::{AgentEvent, Final, NativeId};
+
+/// How much text of an answer is kept when the agent gives no final text, in bytes.
+const PARTIAL_LIMIT: usize = 1 << 20;
+
+/// The fold of an attempt's events.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Observation {
+    /// The last conversation that the agent named in a field that can be trusted for it.
+    pub session: Option<NativeId>,
+    /// Whether the model was called, or may have been.
+    pub model_called: bool,
+    /// Whether a tool ran, or may have.
+    pub acted: bool,
+    /// The last whole block of text, or the pieces of an unfinished one.
+    pub partial_text: String,
+    /// The agent's own end of the run.
+    pub end: Option<Final>,
+    /// The last trouble reported: code and words.
+    pub trouble: Option<(String, String)>,
+    /// The last HTTP status reported.
+    pub status: Option<u16>,
+    /// Events seen.
+    pub events: u64,
+    /// Lines that were no event.
+    pub noise: u64,
+    /// The first such lines, as a failing agent may say there why.
+    pub noise_head: String,
+    #[serde(skip)]
+    in_delta: bool,
+}
+
+impl Observation {
+    /// Takes one event in.
+    pub fn observe(&mut self, event: &AgentEvent<'_>) {
+        self.events += 1;
+        match *event {
+            AgentEvent::Session { id } if self.session.as_ref().is_none_or(|known| known.as_str() != id) => {
+                self.session = Some(NativeId::new(id));
+            }
+            AgentEvent::ModelCalled | AgentEvent::Retrying { .. } => self.model_called = true,
+            AgentEvent::Text(text) => {
+                self.in_delta = false;
+                self.partial_text.clear();
+                self.keep(text);
+            }
+            AgentEvent::TextDelta(text) => {
+                if !self.in_delta {
+                    self.in_delta = true;
+                    self.partial_text.clear();
+                }
+                self.keep(text);
+            }
+            AgentEvent::ToolStarted { .. } | AgentEvent::ToolFinished { .. } => self.acted = true,
+            AgentEvent::Trouble { code, status, text } => {
+                self.trouble = Some((code.to_owned(), text.to_owned()));
+                self.status = status.or(self.status);
+            }
+            AgentEvent::Finished(end) => {
+                self.status = end.api_status.or(self.status);
+                self.end = Some(end.clone());
+            }
+            AgentEvent::Noise { line } => {
+                self.noise += 1;
+                if self.noise_head.len() < 4096 {
+                    self.noise_head.push_str(line);
+                    self.noise_head.push('\n');
+                }
+            }
+            _ => {}
+        }
+        if let AgentEvent::Retrying { status, .. } = *event {
+            self.status = status.or(self.status);
+        }
+    }
+
+    fn keep(&mut self, text: &str) {
+        let room = PARTIAL_LIMIT.saturating_sub(self.partial_text.len());
+        self.partial_text.push_str(&text[..text.floor_char_boundary(room.min(text.len()))]);
+    }
+
+    /// How far the attempt got.
+    #[must_use]
+    pub const fn activity(&self) -> Activity {
+        if self.acted {
+            Activity::Acted
+        } else if self.model_called {
+            Activity::ModelCalled
+        } else {
+            Activity::None
+        }
+    }
+}
+
+/// How the process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// Nobody could tell.
+    Unknown,
+}
+
+/// Who ended the process, where it did not end by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// Nothing was heard within the start limit.
+    StartLimit,
+    /// Nothing was heard within the idle limit.
+    IdleLimit,
+    /// The total limit was reached.
+    TotalLimit,
+    /// The caller cancelled.
+    Cancel,
+    /// It went on after its own final event, past the linger limit. The result stands.
+    Linger,
+    /// It wrote a line longer than the limit.
+    LineLimit,
+}
+
+/// What was asked of the attempt, as far as a verdict needs it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asked {
+    /// A new session, under this id where the caller chose it.
+    Fresh(Option<NativeId>),
+    /// To continue this session.
+    Resume(NativeId),
+    /// To branch off this session.
+    Fork(NativeId),
+}
+
+/// Everything a verdict is made from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// What was asked.
+    pub asked: Asked,
+    /// The agent's version, where it is known.
+    pub version: Option<String>,
+    /// How the process ended.
+    pub exit: Exit,
+    /// Who ended it, where it did not end by itself.
+    pub ended_by: Option<EndedBy>,
+    /// The end of what it wrote to stderr, bounded.
+    pub stderr_tail: String,
+    /// The fold of its events.
+    pub observation: Observation,
+    /// Processes of the run that were still there at its end and were ended.
+    #[serde(default)]
+    pub leftovers_ended: u32,
+}

@@ -1,0 +1,66 @@
+//! Checks a request before anything is touched.
+
+use std::path::Path;
+
+use crate::decide::Policy;
+use crate::error::RequestError;
+use crate::{Agent, AgentId, LlmRequest, RunId, SessionKey, SessionName, SessionRef};
+
+use super::Lifecycle;
+
+/// A request that can be run.
+#[derive(Debug)]
+pub(super) struct Job<'a> {
+    pub(super) request: &'a LlmRequest,
+    pub(super) run: RunId,
+    pub(super) key: SessionKey,
+    pub(super) name: Option<SessionName>,
+    pub(super) agent: &'a Agent,
+    pub(super) cwd: &'a Path,
+    pub(super) policy: Policy,
+    pub(super) fork_of: Option<SessionKey>,
+}
+
+impl Lifecycle {
+    pub(super) fn admit<'a>(&'a self, request: &'a LlmRequest) -> Result<Job<'a>, RequestError> {
+        if request.prompt.trim().is_empty() {
+            return Err(RequestError::EmptyPrompt);
+        }
+        if let Some(at) = request.prompt.find('\0') {
+            return Err(RequestError::PromptWithNul { at });
+        }
+        let session = request.session.as_ref().ok_or(RequestError::NoSession)?;
+        let key = key_of(session)?;
+        let name = session.name.as_ref().map(SessionName::new).transpose().map_err(RequestError::Name)?;
+        let fork_of = request.fork_of.as_ref().map(key_of).transpose()?;
+        if let Some(from) = fork_of.as_ref().filter(|from| from.agent != key.agent) {
+            return Err(RequestError::ForkAcrossAgents { from: from.agent.clone(), to: key.agent });
+        }
+        let model_is_safe = |model: &String| {
+            !model.is_empty()
+                && !model.starts_with('-')
+                && !model.contains(|c: char| c.is_control() || c.is_whitespace())
+        };
+        if let Some(model) = request.model.as_ref().filter(|model| !model_is_safe(model)) {
+            return Err(RequestError::Model { model: model.clone() });
+        }
+        let agent = self.agents.get(&key.agent).ok_or_else(|| RequestError::UnknownAgent {
+            agent: key.agent.clone(),
+            known: self.agents.keys().map(AgentId::as_str).collect::<Vec<_>>().join(", "),
+        })?;
+        Ok(Job {
+            request,
+            run: RunId::new(self.host.random_id()),
+            name,
+            agent,
+            cwd: request.cwd.as_deref().ok_or(RequestError::NoFolder)?,
+            policy: if self.setting.is_on() { request.resume.into() } else { Policy::Never },
+            fork_of,
+            key,
+        })
+    }
+}
+
+fn key_of(session: &SessionRef) -> Result<SessionKey, RequestError> {
+    SessionKey::new(&session.mailbox, &session.agent).map_err(RequestError::Name)
+}

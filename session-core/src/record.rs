@@ -1,0 +1,176 @@
+//! What the store remembers for a key.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Folder, NativeId, RunId, SessionKey, Timestamp, Totals};
+
+/// How sure a binding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// About to start, or an id was seen; it is not known that the agent kept a turn.
+    Pending,
+    /// The agent kept a turn.
+    Confirmed,
+    /// Not to be continued.
+    Closed,
+}
+
+/// One native session and what is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Binding {
+    /// The agent's id.
+    pub native_id: NativeId,
+    /// How sure it is.
+    pub phase: Phase,
+    /// The folder where the session began.
+    pub began_in: Folder,
+    /// The agent's version at its last run.
+    #[serde(default)]
+    pub agent_version: Option<String>,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// When a run last continued it.
+    pub used_at: Timestamp,
+    /// The agent's running cost figure at the end of the last run, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_counter: Option<f64>,
+    /// The session that it is a copy of, under whatever key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<NativeId>,
+    /// A run found that it cannot be continued; the reason's code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poisoned: Option<String>,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// A session that was started and is not yet known to hold a turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The session.
+    pub binding: Binding,
+    /// Whether it takes the place of the binding in force once it holds a turn; otherwise it stands beside it.
+    pub replaces: bool,
+    /// Why the binding in force was not resumed, as a code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// A session that was bound, or stood beside the binding, before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Former {
+    /// The agent's id.
+    pub native_id: NativeId,
+    /// Why it is no longer in force, as a code; for a new id of the same conversation, `id_changed`.
+    pub why: String,
+    /// When that was.
+    pub at: Timestamp,
+    /// Whether the agent may still have it.
+    pub rejoinable: bool,
+    /// Where it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_in: Option<Folder>,
+}
+
+/// A run that has begun and has not ended, as far as the record knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFlight {
+    /// The run; its processes carry this mark.
+    pub run: RunId,
+    /// When it began.
+    pub since: Timestamp,
+}
+
+/// How the last run went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastRun {
+    /// The run.
+    pub run: RunId,
+    /// When it ended.
+    pub at: Timestamp,
+    /// `resumed`, `fresh` or `fell_back`.
+    pub route: String,
+    /// The reason's code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Whether it had a result.
+    pub ok: bool,
+}
+
+/// The record of a key.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionRecord {
+    /// The key, as a check against misplaced documents.
+    pub key: SessionKey,
+    /// The label of the first run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The binding in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding: Option<Binding>,
+    /// A session that may become the binding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<Candidate>,
+    /// The sessions before, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub past: Vec<Former>,
+    /// Resumes in a row that failed.
+    #[serde(default)]
+    pub failed_resumes: u32,
+    /// What all runs of the key came to.
+    #[serde(default)]
+    pub totals: Totals,
+    /// A run that has not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<InFlight>,
+    /// How the last run went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_run: Option<LastRun>,
+    /// When the record was first written.
+    pub created_at: Timestamp,
+    /// When it was last written.
+    pub updated_at: Timestamp,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl SessionRecord {
+    /// How many former sessions are kept.
+    pub const PAST_LIMIT: usize = 64;
+
+    /// An empty record.
+    #[must_use]
+    pub fn new(key: SessionKey, now: Timestamp) -> Self {
+        Self {
+            key,
+            name: None,
+            binding: None,
+            candidate: None,
+            past: Vec::new(),
+            failed_resumes: 0,
+            totals: Totals::default(),
+            in_flight: None,
+            last_run: None,
+            created_at: now,
+            updated_at: now,
+            extra: Map::new(),
+        }
+    }
+
+    /// Moves a session to the past.
+    pub fn retire(&mut self, binding: &Binding, why: &str, at: Timestamp, rejoinable: bool) {
+        self.past.push(Former {
+            native_id: binding.native_id.clone(),
+            why: why.to_owned(),
+            at,
+            rejoinable,
+            began_in: Some(binding.began_in.clone()),
+        });
+        let excess = self.past.len().saturating_sub(Self::PAST_LIMIT);
+        self.past.drain(..excess);
+    }
+}

@@ -1,0 +1,191 @@
+//! What a run came to.
+
+use std::fmt;
+
+use crate::decide::Why;
+use crate::error::StoreError;
+use crate::{AttemptNote, AuditSeq, Evidence, NativeId, RunId, Totals, Usage};
+
+/// How the run found its conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Route {
+    /// It continued the bound conversation.
+    Resumed,
+    /// It began as a copy of another conversation, as asked.
+    Forked,
+    /// It began a new one, as there was none or none was wanted.
+    Fresh(Why),
+    /// It began a new one, because the bound one could not be had.
+    FellBack(Why),
+}
+
+impl Route {
+    pub(crate) const fn of(why: Option<Why>, forked: bool) -> Self {
+        match why {
+            None if forked => Self::Forked,
+            None => Self::Resumed,
+            Some(why @ (Why::NoPriorSession | Why::ResumeDisabled)) => Self::Fresh(why),
+            Some(why) => Self::FellBack(why),
+        }
+    }
+
+    /// The stable word: `resumed`, `forked`, `fresh`, `fell_back`.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Resumed => "resumed",
+            Self::Forked => "forked",
+            Self::Fresh(_) => "fresh",
+            Self::FellBack(_) => "fell_back",
+        }
+    }
+
+    /// The reason, for everything but plain success.
+    #[must_use]
+    pub const fn why(self) -> Option<Why> {
+        match self {
+            Self::Resumed | Self::Forked => None,
+            Self::Fresh(why) | Self::FellBack(why) => Some(why),
+        }
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.why() {
+            None => f.write_str(self.code()),
+            Some(why) => write!(f, "{} ({why})", self.code()),
+        }
+    }
+}
+
+/// Whether what was learned is in the store.
+#[derive(Debug)]
+#[must_use]
+pub enum Recorded {
+    /// It is.
+    Saved,
+    /// It is not, and must not be: the record is newer, or could not be read from the store.
+    Withheld(Why),
+    /// It is not: somebody else wrote the record meanwhile.
+    LostRace,
+    /// It is not: writing failed.
+    Failed(StoreError),
+}
+
+impl Recorded {
+    /// Whether it is in the store.
+    #[must_use]
+    pub const fn is_saved(&self) -> bool {
+        matches!(self, Self::Saved)
+    }
+}
+
+/// Something that did not spoil the run, and that an operator may want to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The turn was carried out, but the agent did not keep it: a later resume will not know it.
+    NotPersisted,
+    /// The turn was carried out, but the process ended badly afterwards.
+    ExitedBadly(String),
+    /// The process went on after its final event and was ended.
+    Lingered,
+    /// So many processes of the run were left at its end, and were ended.
+    LeftoversEnded(u32),
+    /// An earlier runner died; so many of its processes were still there, and were ended.
+    Reclaimed(u32),
+    /// The last line of the session's file was cut off; the agent leaves that line out.
+    TornTail,
+    /// The record could not be read; its bytes lie at the place named.
+    RecordSetAside(String),
+    /// The version was not verified; the rules of the nearest known one are used.
+    UnverifiedVersion(String),
+    /// The audit log could not be written.
+    AuditFailed(String),
+    /// The session's file could not be looked at.
+    NotInspected(String),
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotPersisted => f.write_str("the agent did not keep the turn"),
+            Self::ExitedBadly(exit) => write!(f, "the process ended badly after its result: {exit}"),
+            Self::Lingered => f.write_str("the process did not end after its result, and was ended"),
+            Self::LeftoversEnded(n) => {
+                write!(f, "{n} processes were left at the end of the run, and were ended")
+            }
+            Self::Reclaimed(n) => write!(f, "an earlier runner died; {n} of its processes were ended"),
+            Self::TornTail => f.write_str("the last line of the session's file was cut off"),
+            Self::RecordSetAside(place) => write!(f, "the unreadable record was set aside: {place}"),
+            Self::UnverifiedVersion(version) => write!(f, "version {version} was not verified"),
+            Self::AuditFailed(error) => write!(f, "the audit log could not be written: {error}"),
+            Self::NotInspected(error) => write!(f, "the session's file could not be looked at: {error}"),
+        }
+    }
+}
+
+/// The result of a run that worked.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LlmResult {
+    /// The answer.
+    pub text: String,
+    /// The native id of the conversation that the answer is in.
+    pub session_id: Option<NativeId>,
+    /// Whether the bound conversation was continued.
+    pub resumed: bool,
+    /// Why a conversation that was there was not continued. `None` for a resume, a fork and a first run.
+    pub resume_fallback: Option<Why>,
+    /// How the run found its conversation, with the reason in every case.
+    pub route: Route,
+    /// Tokens of this run, all of its attempts.
+    pub usage: Usage,
+    /// Cost of this run in US dollars, as far as the agent says it.
+    pub cost_usd: Option<f64>,
+    /// What all runs of the key came to, this one included.
+    pub totals: Totals,
+    /// Whether the binding is in the store.
+    pub recorded: Recorded,
+    /// The number of the run's event in the audit log.
+    pub audit_seq: Option<AuditSeq>,
+    /// The run's id.
+    pub run: RunId,
+    /// The label of the session.
+    pub name: Option<String>,
+    /// The agent's version.
+    pub agent_version: Option<String>,
+    /// What was tried, in order.
+    pub attempts: Vec<AttemptNote>,
+    /// What did not spoil the run.
+    pub warnings: Vec<Warning>,
+}
+
+/// What a failed run came to. Nothing that the agent did is lost.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct FailedRun {
+    /// What there is of an answer.
+    pub partial_text: String,
+    /// The native id that is bound after the run.
+    pub session_id: Option<NativeId>,
+    /// Why the last attempt was not a resume, if it was not one.
+    pub route: Route,
+    /// Tokens of this run, all of its attempts, as far as the agent said it.
+    pub usage: Usage,
+    /// Cost of this run in US dollars, as far as the agent said it.
+    pub cost_usd: Option<f64>,
+    /// Whether what was learned is in the store.
+    pub recorded: Recorded,
+    /// The number of the run's event in the audit log.
+    pub audit_seq: Option<AuditSeq>,
+    /// The run's id.
+    pub run: RunId,
+    /// What was tried, in order.
+    pub attempts: Vec<AttemptNote>,
+    /// The evidence of the last attempt.
+    pub evidence: Evidence,
+    /// What else there is to know.
+    pub warnings: Vec<Warning>,
+}

@@ -1,0 +1,290 @@
+//! The port to a store: a compare-and-swap map of opaque documents, an audit log and a lease per key.
+
+use std::any::Any;
+use std::fmt::{self, Debug};
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+use crate::{AuditEntry, AuditEvent, AuditSeq, Holder, SessionKey};
+
+/// What the store keeps: bytes. The store never parses them.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Document(Vec<u8>);
+
+impl Document {
+    /// Wraps bytes.
+    #[must_use]
+    pub const fn new(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Document({} bytes)", self.0.len())
+    }
+}
+
+/// A state of one key. Never used twice for one key, not even after a removal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Revision(String);
+
+impl Revision {
+    /// Wraps the store's own text for it.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The store's own text for it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A document and its state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// The bytes.
+    pub document: Document,
+    /// The state that a guarded write refers to.
+    pub revision: Revision,
+}
+
+/// Under which condition a write happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Guard {
+    /// Always.
+    Any,
+    /// Only when there is nothing.
+    Absent,
+    /// Only when the key is in this state.
+    Revision(Revision),
+}
+
+impl Guard {
+    /// Whether the condition holds for a key in this state. For stores, so that all judge alike.
+    #[must_use]
+    pub fn admits(&self, current: Option<&Revision>) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Absent => current.is_none(),
+            Self::Revision(wanted) => current == Some(wanted),
+        }
+    }
+}
+
+/// The answer to a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum Saved {
+    /// Written; the key is in this state now.
+    Done(Revision),
+    /// Not written: the condition did not hold.
+    Refused {
+        /// The state that the key is in.
+        current: Option<Revision>,
+    },
+}
+
+/// The answer to a removal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum Removed {
+    /// Removed.
+    Done,
+    /// There was nothing.
+    NothingThere,
+    /// Not removed: the condition did not hold.
+    Refused {
+        /// The state that the key is in.
+        current: Revision,
+    },
+}
+
+/// How far a store's lease and writes reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StoreReach {
+    /// This process only.
+    Process,
+    /// All processes of this host.
+    Host,
+    /// All hosts that use the store.
+    Network,
+}
+
+/// What a store can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreCapabilities {
+    /// How far its promises reach.
+    pub reach: StoreReach,
+    /// Whether an acknowledged write survives a crash of the machine.
+    pub durable: bool,
+    /// Whether it has a place for state dirs.
+    pub state_dirs: bool,
+}
+
+impl StoreCapabilities {
+    /// A store that forgets everything with the process.
+    pub const VOLATILE: Self = Self { reach: StoreReach::Process, durable: false, state_dirs: false };
+
+    /// A store that keeps what it acknowledges.
+    #[must_use]
+    pub const fn durable(reach: StoreReach) -> Self {
+        Self { reach, durable: true, state_dirs: false }
+    }
+
+    /// The same, with a place for state dirs.
+    #[must_use]
+    pub const fn with_state_dirs(mut self) -> Self {
+        self.state_dirs = true;
+        self
+    }
+}
+
+/// The right to run a key, held until it is dropped.
+pub struct Lease {
+    fence: u64,
+    _guard: Box<dyn Any + Send + Sync>,
+}
+
+impl Lease {
+    /// Wraps the store's guard, whose drop releases the lease, and the number of the grant.
+    pub fn new(fence: u64, guard: impl Any + Send + Sync) -> Self {
+        Self { fence, _guard: Box::new(guard) }
+    }
+
+    /// The number of the grant; it grows with every grant of the key.
+    #[must_use]
+    pub const fn fence(&self) -> u64 {
+        self.fence
+    }
+}
+
+impl Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lease({})", self.fence)
+    }
+}
+
+/// The answer to the wish for a lease.
+#[derive(Debug)]
+#[must_use]
+pub enum LeaseOutcome {
+    /// It is ours.
+    Held(Lease),
+    /// Somebody else has it.
+    Busy {
+        /// Who, where the store can tell.
+        by: Option<Holder>,
+    },
+}
+
+/// Which part of the keys to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListOptions {
+    /// At most so many.
+    pub limit: Option<usize>,
+    /// Only what comes after this key, in the store's own order.
+    pub after: Option<SessionKey>,
+}
+
+/// A part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Whether there is more after them.
+    pub more: bool,
+}
+
+/// A store of bindings.
+///
+/// # Contract
+/// 1. Keys are isolated: no two keys share anything, whatever characters they hold.
+/// 2. A document comes back byte for byte.
+/// 3. `load` answers `None` only when there is nothing; unreadable content is an error of kind `Corrupt`,
+///    and a store that cannot be asked is one of kind `Unavailable`.
+/// 4. Of several writers with one guard, exactly one is `Done`.
+/// 5. A revision is never used twice.
+/// 6. After `Saved::Done` of a durable store, a crash does not take the document away; a crash before it
+///    leaves the old or the new document, whole.
+/// 7. At most one lease of a key is held within the store's reach; it ends with its holder, however that ends.
+///    Its number grows with every grant.
+/// 8. The audit log of a key keeps its order, and numbers grow.
+///
+/// # Cancel safety
+/// Dropping a future of any method leaves the old or the new state, never a part of one.
+#[async_trait]
+pub trait SessionStore: Debug + Send + Sync + 'static {
+    /// What this store can do.
+    fn capabilities(&self) -> StoreCapabilities;
+
+    /// Reads the document of a key.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the question could not be answered.
+    async fn load(&self, key: &SessionKey) -> Result<Option<Stored>, StoreError>;
+
+    /// Writes the document of a key, if the guard holds.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it is not known to be written.
+    async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Result<Saved, StoreError>;
+
+    /// Removes the document of a key, if the guard holds. Audit and state dir stay.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it is not known to be removed.
+    async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError>;
+
+    /// Moves an unreadable document out of the way, never to be read back, and says where it lies. `None`:
+    /// there was nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it still stands.
+    async fn set_aside(&self, key: &SessionKey) -> Result<Option<String>, StoreError>;
+
+    /// Lists keys that have a document, each once.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the list could not be made.
+    async fn list(&self, options: &ListOptions) -> Result<Page<SessionKey>, StoreError>;
+
+    /// Adds an event to the key's audit log and says its number.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it is not known to be added.
+    async fn append_audit(&self, key: &SessionKey, event: &AuditEvent) -> Result<AuditSeq, StoreError>;
+
+    /// Reads the key's audit log, oldest first, after the given number.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it could not be read.
+    async fn audit(&self, key: &SessionKey, after: Option<AuditSeq>) -> Result<Vec<AuditEntry>, StoreError>;
+
+    /// Takes the right to run the key, without waiting.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it is not known who holds it.
+    async fn lease(&self, key: &SessionKey, holder: &Holder) -> Result<LeaseOutcome, StoreError>;
+
+    /// The directory for the agent's session files of this key, made private and ready. `None`: this store
+    /// has no place for them, and the agent uses its own.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it could not be made ready, or is not a private directory.
+    async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError>;
+}

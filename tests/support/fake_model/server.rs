@@ -1,0 +1,128 @@
+//! The HTTP side: reads requests, obeys directives, answers.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::serve::ListenerExt;
+use flate2::read::MultiGzDecoder;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::time::{sleep, timeout};
+
+use super::anthropic::{self, Content, Message};
+use super::conversation::Conversation;
+use super::directives::{Directives, PATIENCE};
+use super::log::{ModelRequest, Shared};
+use super::stream;
+use crate::ContextReply;
+
+/// Conversations grow large; this is twice what the real service takes.
+const MAX_BODY: usize = 64 * 1024 * 1024;
+
+/// Serves until the future is dropped.
+pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) -> std::io::Result<()> {
+    let router = Router::new().fallback(handle).layer(DefaultBodyLimit::max(MAX_BODY)).with_state(shared);
+    // Without a delay for small packets: streams are many of them.
+    let listener = listener.tap_io(|stream| {
+        let _ = stream.set_nodelay(true);
+    });
+    axum::serve(listener, router).await
+}
+
+async fn handle(
+    State(shared): State<Arc<Shared>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let json = unpacked(&headers, &body).and_then(|body| serde_json::from_slice::<Value>(&body).ok());
+    let conversation = json.as_ref().map(anthropic::conversation).unwrap_or_default();
+    let path = uri.path();
+    let model_call = method == Method::POST && path == anthropic::MESSAGES;
+    let body = json.as_ref().unwrap_or(&Value::Null);
+    let stream = body["stream"].as_bool().unwrap_or(false);
+    shared.note(ModelRequest {
+        method: method.to_string(),
+        path: path.to_owned(),
+        model_call,
+        model: body["model"].as_str().map(str::to_owned),
+        stream,
+        user_texts: conversation.user_texts.clone(),
+        last_is_tool_result: conversation.after_tool_result,
+    });
+    match (method, path) {
+        (Method::POST, anthropic::MESSAGES) if json.is_none() => failure(400, "the body is no JSON"),
+        (Method::POST, anthropic::MESSAGES) => answer(&shared, body, &conversation, stream).await,
+        (Method::POST, anthropic::COUNT_TOKENS) => json_response(200, &anthropic::token_count()),
+        (Method::GET, anthropic::MODELS) => json_response(200, &anthropic::models()),
+        (Method::HEAD, _) => StatusCode::OK.into_response(),
+        // Telemetry and the like: agents do not expect anything.
+        (Method::POST, _) => json_response(200, &json!({})),
+        _ => failure(404, "there is nothing here"),
+    }
+}
+
+async fn answer(shared: &Shared, body: &Value, conversation: &Conversation, stream: bool) -> Response {
+    let directives = Directives::parse(conversation.last());
+    if let Some(delay) = directives.delay {
+        sleep(delay).await;
+    }
+    if let Some(name) = &directives.hold {
+        let mut released = shared.released.subscribe();
+        // A test that forgets about it gets its answer late, but gets it.
+        let _ = timeout(PATIENCE, released.wait_for(|names| names.contains(name))).await;
+    }
+    if let Some(status) = directives.status
+        && (!status.once || shared.refuses_first(conversation.last()))
+    {
+        return failure(status.code, "the prompt asked for this error");
+    }
+    let message = Message::new(
+        body["model"].as_str().unwrap_or("fake-model"),
+        content(&directives, conversation),
+        directives.usage.unwrap_or_default(),
+    );
+    if stream {
+        let parts = message.streamed(directives.drop);
+        return ([(header::CONTENT_TYPE, "text/event-stream")], stream::body(parts)).into_response();
+    }
+    json_response(200, &message.whole())
+}
+
+/// What the model says. The result of a tool is answered with text, or the agent would never end.
+fn content(directives: &Directives, conversation: &Conversation) -> Content {
+    match (&directives.tool, &directives.say) {
+        (Some((name, input)), _) if !conversation.after_tool_result => {
+            Content::Tool(name.clone(), input.clone())
+        }
+        (_, Some(say)) => Content::Text(say.clone()),
+        _ => Content::Text(ContextReply::of(&conversation.user_texts).to_text()),
+    }
+}
+
+/// The body as it was before the agent compressed it; `None` when it cannot be unpacked.
+fn unpacked(headers: &HeaderMap, body: &Bytes) -> Option<Bytes> {
+    if headers.get(header::CONTENT_ENCODING).is_none_or(|encoding| encoding != "gzip") {
+        return Some(body.clone());
+    }
+    let mut plain = Vec::new();
+    let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
+    MultiGzDecoder::new(&body[..]).take(limit).read_to_end(&mut plain).ok()?;
+    Some(plain.into())
+}
+
+fn failure(status: u16, message: &str) -> Response {
+    json_response(status, &anthropic::error(status, message))
+}
+
+fn json_response(status: u16, body: &Value) -> Response {
+    // 529 has no name of its own, but is a valid number.
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}

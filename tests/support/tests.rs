@@ -1,0 +1,15 @@
+//! The fake agent and the fake model as their users see them: from outside, as programs and over the network.
+
+#[path = "tests/agent.rs"]
+mod agent;
+#[path = "tests/claude.rs"]
+mod claude;
+#[path = "tests/http.rs"]
+mod http;
+#[path = "tests/model.rs"]
+mod model;
+#[cfg(unix)]
+#[path = "tests/processes.rs"]
+mod processes;
+#[path = "tests/stage.rs"]
+mod stage;
