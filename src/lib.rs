@@ -1,1 +1,48 @@
-//! Rejoin.
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(feature = "adapter-claude")]
+mod claude;
+#[cfg(feature = "session-process")]
+mod sessions;
+
+#[cfg(feature = "session-process")]
+pub use sessions::{Sessions, SessionsBuilder};
+
+pub use session_core::decide::Why;
+pub use session_core::error::{self, RunError};
+pub use session_core::{
+    Agent, AgentCapabilities, AgentEvent, AgentId, AttemptNote, AuditEntry, AuditEvent, AuditSeq, Cancel, EventSink,
+    FailedRun, Limits, LlmRequest, LlmResult, MailboxId, NativeId, NoSink, RESUME_SETTING, Recorded, ResumePolicy,
+    ResumeSetting, Route, SessionKey, SessionName, SessionRecord, SessionRef, SessionStore, Usage, Warning,
+};
+
+/// For authors of stores and adapters: the ports, the decisions, the pure orchestration.
+pub use session_core as core;
+
+/// The agents, one a feature.
+pub mod adapters {
+    #[cfg(feature = "adapter-claude")]
+    pub use crate::claude::{Claude, claude};
+    #[cfg(feature = "adapter-claude")]
+    pub use adapter_claude::{ClaudeDialect, ClaudeOptions, ClaudeTranscripts};
+}
+
+/// The stores, one a feature, and the one in memory.
+pub mod stores {
+    pub use session_core::MemoryStore;
+    #[cfg(feature = "session-store-fs")]
+    pub use session_store_fs::FsStore;
+}
+
+/// Running agents as child processes.
+#[cfg(feature = "session-process")]
+pub mod process {
+    pub use session_process::{CliAgent, Environment, SystemHost};
+}
+
+/// Reading the session files of agents.
+#[cfg(feature = "session-transcript")]
+pub mod transcript {
+    pub use session_transcript::FileCatalog;
+}

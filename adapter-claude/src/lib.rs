@@ -1,1 +1,17 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+mod capabilities;
+mod command;
+mod decode;
+mod dialect;
+mod options;
+mod state;
+mod transcript;
+mod verdict;
+mod wire;
+
+pub use capabilities::{CLAIMS, Claim, VERIFIED};
+pub use dialect::ClaudeDialect;
+pub use options::{ClaudeOptions, OptionsError};
+pub use state::NESTING_MARKERS;
+pub use transcript::ClaudeTranscripts;

@@ -21,6 +21,9 @@ pub enum AgentEvent<'a> {
     },
     /// The model is called, or may be from now on.
     ModelCalled,
+    /// The attempt turned out to have failed before it began: what [`Session`](Self::Session) and
+    /// [`ModelCalled`](Self::ModelCalled) said of it does not hold. Without effect once the model or a tool was heard.
+    Retracted,
     /// A whole block of text from the model.
     Text(&'a str),
     /// A piece of text from the model; the whole block follows as [`Text`](Self::Text).

@@ -45,6 +45,10 @@ impl Observation {
                 self.session = Some(NativeId::new(id));
             }
             AgentEvent::ModelCalled | AgentEvent::Retrying { .. } => self.model_called = true,
+            AgentEvent::Retracted if self.is_silent() => {
+                self.session = None;
+                self.model_called = false;
+            }
             AgentEvent::Text(text) => {
                 self.in_delta = false;
                 self.partial_text.clear();
@@ -80,9 +84,14 @@ impl Observation {
         }
     }
 
+    /// Whether neither the model, nor a tool, nor trouble was heard.
+    const fn is_silent(&self) -> bool {
+        !self.acted && self.partial_text.is_empty() && self.trouble.is_none() && self.status.is_none()
+    }
+
     fn keep(&mut self, text: &str) {
         let room = PARTIAL_LIMIT.saturating_sub(self.partial_text.len());
-        self.partial_text.push_str(&text[..text.floor_char_boundary(room.min(text.len()))]);
+        self.partial_text.push_str(head(text, room));
     }
 
     /// How far the attempt got.
@@ -96,6 +105,12 @@ impl Observation {
             Activity::None
         }
     }
+}
+
+/// The longest beginning of a text that has at most so many bytes.
+pub(crate) fn head(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
 }
 
 /// How the process ended.

@@ -19,6 +19,7 @@ mod request;
 mod result;
 mod settings;
 mod store;
+mod store_arc;
 mod time;
 mod usage;
 

@@ -1,4 +1,5 @@
 //! The fake agent and the fake model as their users see them: from outside, as programs and over the network.
+#![expect(clippy::unwrap_used, reason = "helpers fail a test as the test itself does")]
 
 #[path = "tests/agent.rs"]
 mod agent;

@@ -95,7 +95,7 @@ impl Tried {
             verdict: snake(self.verdict.name()),
             activity: snake(self.activity().name()),
             ended_by: evidence.ended_by.map(|by| snake(&format!("{by:?}"))),
-            said: said.map(|text| text[..text.floor_char_boundary(2048)].to_owned()),
+            said: said.map(|text| crate::evidence::head(&text, 2048).to_owned()),
         }
     }
 }

@@ -36,6 +36,9 @@ pub(super) fn add_model_usage(mut usage: Value, model: &str, calls: u64, cost: f
         "outputTokens": tokens("outputTokens", 20),
         "cacheReadInputTokens": tokens("cacheReadInputTokens", 3),
         "cacheCreationInputTokens": tokens("cacheCreationInputTokens", 7),
+        "thinkingTokens": 0,
+        "cacheCreationEphemeral5mInputTokens": 0,
+        "cacheCreationEphemeral1hInputTokens": 0,
         "webSearchRequests": 0,
         "costUSD": old["costUSD"].as_f64().unwrap_or(0.0) + cost,
     });
@@ -131,6 +134,24 @@ impl Answered<'_> {
             "uuid": new_uuid(),
         })
     }
+}
+
+/// The record of what a session cost so far, complete enough for the real CLI to go on from it.
+pub(super) fn cost_state(id: &str, total_cost: f64, model_usage: &Value) -> Value {
+    json!({
+        "type": "cost-state",
+        "sessionId": id,
+        "totalCostUSD": total_cost,
+        "totalAPIDuration": DURATION_MS,
+        "totalAPIDurationWithoutRetries": DURATION_MS,
+        "totalToolDuration": 0,
+        "totalLinesAdded": 0,
+        "totalLinesRemoved": 0,
+        "totalDuration": DURATION_MS,
+        "startTime": jiff::Timestamp::now().as_millisecond(),
+        "modelUsage": model_usage,
+        "hasUnknownModelCost": false,
+    })
 }
 
 /// The only line of a resume that failed.

@@ -146,7 +146,7 @@ impl<'a> Turn<'a> {
         // The real CLI also writes after its last line: whoever stops at that line loses these.
         self.saved.append([
             json!({"type": "last-prompt", "lastPrompt": self.player.call.prompt, "leafUuid": self.leaf, "sessionId": id}),
-            json!({"type": "cost-state", "sessionId": id, "totalCostUSD": total_cost, "modelUsage": model_usage}),
+            lines::cost_state(&id, total_cost, &model_usage),
         ]);
         Ok(())
     }

@@ -1,0 +1,113 @@
+//! What each version can do: data, one row per change of behaviour.
+
+use session_core::{AgentCapabilities, CostScope, ForkSupport, IdOnResume, ReachCapability, Version};
+
+/// The exact versions whose behaviour was verified on the real program.
+pub const VERIFIED: &[&str] = &["2.0.14", "2.1.197", "2.1.332"];
+
+/// A change of behaviour, and where it was seen.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Claim {
+    /// The first version that has it, as far as is known.
+    pub since: (u64, u64, u64),
+    /// What it is.
+    pub what: &'static str,
+    /// Where that is known from.
+    pub seen: &'static str,
+    raise: fn(&mut AgentCapabilities),
+}
+
+/// Every change of behaviour, oldest first. A version has all claims up to its own number; an unknown or a
+/// newer one has them all. Where the first version lies between two that were tried, the later one counts,
+/// as the weaker claim does no harm.
+pub const CLAIMS: &[Claim] = &[
+    Claim {
+        since: (0, 2, 93),
+        what: "sessions are continued with --resume, under a new id and from their own folder",
+        seen: "changelog of 0.2.93; each resume of 1.0.44 and 1.0.123 made a new id",
+        raise: |c| {
+            c.resumable_sessions = true;
+            c.headless_resume = true;
+            c.id_on_resume = IdOnResume::Replaced;
+        },
+    },
+    Claim {
+        since: (1, 0, 60),
+        what: "--session-id",
+        seen: "absent in 1.0.44, present in 1.0.60",
+        raise: |c| c.caller_chosen_id = true,
+    },
+    Claim {
+        since: (1, 0, 120),
+        what: "--fork-session",
+        seen: "absent in 1.0.116, present in 1.0.120",
+        raise: |c| c.fork = ForkSupport::AgentChoosesId,
+    },
+    Claim {
+        since: (1, 0, 124),
+        what: "a resume keeps the id",
+        seen: "1.0.123 changes it, 1.0.124 does not",
+        raise: |c| c.id_on_resume = IdOnResume::Kept,
+    },
+    Claim {
+        since: (2, 0, 73),
+        what: "--fork-session with --session-id",
+        seen: "changelog of 2.0.73; refused by 2.0.14, done by 2.1.197",
+        raise: |c| c.fork = ForkSupport::CallerChoosesId,
+    },
+    Claim {
+        since: (2, 1, 50),
+        what: "--rewind-files",
+        seen: "unknown option in 2.0.14, done by 2.1.50",
+        raise: |c| c.rewind = true,
+    },
+    Claim {
+        since: (2, 1, 76),
+        what: "--name",
+        seen: "changelog of 2.1.76; done by 2.1.197",
+        raise: |c| c.names = true,
+    },
+    Claim {
+        since: (2, 1, 139),
+        what: "sessions in the background",
+        seen: "changelog of 2.1.139; done by 2.1.197",
+        raise: |c| c.background = true,
+    },
+    Claim {
+        since: (2, 1, 197),
+        what: "a resume from every folder and work tree of the repository; stdin is limited to 10 MB",
+        seen: "2.0.14 does neither, 2.1.197 does both; versions between were not tried",
+        raise: |c| {
+            c.resume_reach = ReachCapability::Repository;
+            c.prompt_limit = Some(crate::command::STDIN_LIMIT);
+        },
+    },
+    Claim {
+        since: (2, 1, 238),
+        what: "a resume from anywhere",
+        seen: "absent in 2.1.220, present in 2.1.238",
+        raise: |c| c.resume_reach = ReachCapability::Anywhere,
+    },
+    Claim {
+        since: (2, 1, 282),
+        what: "the cost goes on over the resumes of a session; tokens stay those of the run",
+        seen: "2.1.276 starts at zero, 2.1.282 does not; fixtures 2.1.332/resume and 2.1.332/fork",
+        raise: |c| c.cost_scope = CostScope::Session,
+    },
+];
+
+/// What this version can do. Without a version, or for one that is newer than all verified ones, the newest
+/// rules hold, as not verified.
+pub(crate) fn of(version: Option<&Version>) -> AgentCapabilities {
+    let mut capabilities = AgentCapabilities::NONE;
+    capabilities.session_state_path = Some("projects");
+    for claim in CLAIMS {
+        let (major, minor, patch) = claim.since;
+        if version.is_none_or(|version| version.at_least(major, minor, patch)) {
+            (claim.raise)(&mut capabilities);
+        }
+    }
+    capabilities.verified = version.is_some_and(|version| VERIFIED.contains(&version.text.as_str()));
+    capabilities
+}

@@ -1,0 +1,164 @@
+//! A turn as a command: arguments, environment, stdin.
+
+use std::ffi::OsString;
+
+use serde_json::{Value, json};
+use session_core::error::CommandError;
+use session_core::{CommandSpec, EnvChange, Mode, NativeId, Turn, Version};
+
+use crate::options::ClaudeOptions;
+use crate::state::NESTING_MARKERS;
+use crate::transcript::is_session_id;
+
+/// What 2.1.197 and 2.1.332 take on stdin, in bytes. 2.0.14 has no such limit.
+pub(crate) const STDIN_LIMIT: usize = 10 * 1000 * 1000;
+
+/// Ten years: long, and a value that every version tried takes.
+const RETENTION_DAYS: u32 = 3650;
+
+pub(crate) fn version_probe() -> CommandSpec {
+    CommandSpec { args: vec!["--version".into()], env: unnest().collect(), stdin: Vec::new() }
+}
+
+pub(crate) fn of(options: &ClaudeOptions, turn: &Turn<'_>) -> Result<CommandSpec, CommandError> {
+    let version = turn.installation.version.as_ref();
+    let (input, stdin) = prompt(turn)?;
+    let mut args: Vec<OsString> = vec!["-p".into(), "--output-format".into(), "stream-json".into(), "--verbose".into()];
+    let mut push = |words: &[&str]| args.extend(words.iter().map(OsString::from));
+    if input == Input::Blocks {
+        push(&["--input-format", "stream-json"]);
+    }
+    if options.partial_messages && known(version, 1, 0, 109) {
+        push(&["--include-partial-messages"]);
+    }
+    match turn.mode {
+        Mode::Fresh { id: None } => {}
+        Mode::Fresh { id: Some(id) } => {
+            if !known(version, 1, 0, 60) {
+                return Err(unsupported(version, "take the id of a new session"));
+            }
+            push(&["--session-id", checked(id)?]);
+        }
+        // Two arguments and never the flag alone: that opens a picker, or the latest session.
+        Mode::Resume { id } => push(&["--resume", checked(id)?]),
+        Mode::Fork { source, transcript, id } => {
+            if !known(version, 1, 0, 120) {
+                return Err(unsupported(version, "fork a session"));
+            }
+            let path = transcript.map(|path| path.to_str().filter(|_| path.is_absolute()).ok_or(path));
+            match path {
+                None => push(&["--resume", checked(source)?]),
+                Some(Ok(path)) if path.ends_with(".jsonl") => push(&["--resume", path]),
+                Some(Ok(path)) => return Err(CommandError::Id { id: path.to_owned() }),
+                Some(Err(path)) => return Err(CommandError::Id { id: path.to_string_lossy().into_owned() }),
+            }
+            push(&["--fork-session"]);
+            if let Some(id) = id {
+                if !known(version, 2, 0, 73) {
+                    return Err(unsupported(version, "take the id of a fork"));
+                }
+                push(&["--session-id", checked(id)?]);
+            }
+        }
+    }
+    // A resumed session has its name already.
+    let is_new = !matches!(turn.mode, Mode::Resume { .. });
+    if let Some(name) = turn.name.filter(|_| is_new && known(version, 2, 1, 76)) {
+        push(&[&format!("--name={name}")]);
+    }
+    if let Some(model) = turn.model {
+        push(&["--model", model]);
+    }
+    if let Some(mode) = &options.permission_mode {
+        push(&["--permission-mode", mode]);
+    }
+    if let Some(turns) = options.max_turns {
+        push(&["--max-turns", &turns.to_string()]);
+    }
+    if let Some(settings) = settings(options, version) {
+        push(&["--settings", &settings]);
+    }
+    args.extend(options.extra_args.iter().map(OsString::from));
+
+    let mut env: Vec<_> = unnest().collect();
+    if let Some(url) = &options.api_base_url {
+        env.push(EnvChange::set("ANTHROPIC_BASE_URL", url));
+    }
+    if let Some(retries) = options.retries {
+        env.push(EnvChange::set("CLAUDE_CODE_MAX_RETRIES", retries.to_string()));
+    }
+    if options.essential_traffic_only {
+        env.push(EnvChange::set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"));
+        env.push(EnvChange::set("DISABLE_AUTOUPDATER", "1"));
+    }
+    Ok(CommandSpec { args, env, stdin })
+}
+
+fn unnest() -> impl Iterator<Item = EnvChange> {
+    NESTING_MARKERS.iter().map(EnvChange::remove)
+}
+
+/// Whether the version has what came with the given one. An unknown version is taken for a new one.
+fn known(version: Option<&Version>, major: u64, minor: u64, patch: u64) -> bool {
+    version.is_none_or(|version| version.at_least(major, minor, patch))
+}
+
+fn unsupported(version: Option<&Version>, what: &'static str) -> CommandError {
+    let version = version.map_or_else(|| "unknown".to_owned(), ToString::to_string);
+    CommandError::Unsupported { version, what }
+}
+
+fn checked(id: &NativeId) -> Result<&str, CommandError> {
+    if is_session_id(id.as_str()) { Ok(id.as_str()) } else { Err(CommandError::Id { id: id.as_str().to_owned() }) }
+}
+
+fn settings(options: &ClaudeOptions, version: Option<&Version>) -> Option<String> {
+    let mut settings = options.settings.clone();
+    // Older versions may not know the flag; there is nothing below 2.0.14 where it was tried.
+    if options.keep_retention && known(version, 2, 0, 14) {
+        settings.entry("cleanupPeriodDays").or_insert_with(|| RETENTION_DAYS.into());
+    }
+    (!settings.is_empty()).then(|| Value::Object(settings).to_string())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Input {
+    Text,
+    Blocks,
+}
+
+/// The prompt on stdin, so that the model gets it verbatim.
+///
+/// Text on stdin reaches the model byte for byte, white space and line ends included, unless its first byte is
+/// a slash: then it is read as a command (2.0.14, 2.1.197, 2.1.332; `/clear` even leaves the session). There is
+/// no flag against that which leaves the text alone. Of a message of several blocks, only the last one is read
+/// for commands, and it is none when it does not begin with a slash: so the leading slashes go into a block of
+/// their own. The blocks, joined, are the prompt.
+fn prompt(turn: &Turn<'_>) -> Result<(Input, Vec<u8>), CommandError> {
+    let (text, version) = (turn.prompt, turn.installation.version.as_ref());
+    if !text.starts_with('/') {
+        let limit = turn.installation.capabilities.prompt_limit.filter(|limit| text.len() > *limit);
+        return match limit {
+            Some(limit) => Err(CommandError::PromptTooLarge { length: text.len(), limit }),
+            None => Ok((Input::Text, text.as_bytes().to_vec())),
+        };
+    }
+    let rest = text.trim_start_matches('/');
+    // A block without a visible character is refused by the model API.
+    if rest.trim().is_empty() {
+        return Err(unsupported(version, "take a prompt of nothing but slashes without reading it as a command"));
+    }
+    if !known(version, 1, 0, 60) {
+        return Err(unsupported(version, "take a prompt that begins with a slash without reading it as a command"));
+    }
+    let slashes = &text[..text.len() - rest.len()];
+    let content = json!([{"type": "text", "text": slashes}, {"type": "text", "text": rest}]);
+    let message = json!({"type": "user", "message": {"role": "user", "content": content}});
+    let mut line = message.to_string().into_bytes();
+    line.push(b'\n');
+    Ok((Input::Blocks, line))
+}
+
+#[cfg(test)]
+#[path = "command_tests.rs"]
+mod tests;

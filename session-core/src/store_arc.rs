@@ -1,0 +1,46 @@
+//! A shared store is a store. Every method is passed on, by construction: the trait has no default bodies.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::error::StoreError;
+use crate::{
+    AuditEntry, AuditEvent, AuditSeq, Document, Guard, Holder, LeaseOutcome, ListOptions, Page, Removed,
+    Saved, SessionKey, SessionStore, StoreCapabilities, Stored,
+};
+
+#[async_trait]
+impl<T: SessionStore + ?Sized> SessionStore for Arc<T> {
+    fn capabilities(&self) -> StoreCapabilities {
+        (**self).capabilities()
+    }
+    async fn load(&self, key: &SessionKey) -> Result<Option<Stored>, StoreError> {
+        (**self).load(key).await
+    }
+    async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Result<Saved, StoreError> {
+        (**self).save(key, document, guard).await
+    }
+    async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
+        (**self).remove(key, guard).await
+    }
+    async fn set_aside(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
+        (**self).set_aside(key).await
+    }
+    async fn list(&self, options: &ListOptions) -> Result<Page<SessionKey>, StoreError> {
+        (**self).list(options).await
+    }
+    async fn append_audit(&self, key: &SessionKey, event: &AuditEvent) -> Result<AuditSeq, StoreError> {
+        (**self).append_audit(key, event).await
+    }
+    async fn audit(&self, key: &SessionKey, after: Option<AuditSeq>) -> Result<Vec<AuditEntry>, StoreError> {
+        (**self).audit(key, after).await
+    }
+    async fn lease(&self, key: &SessionKey, holder: &Holder) -> Result<LeaseOutcome, StoreError> {
+        (**self).lease(key, holder).await
+    }
+    async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
+        (**self).state_dir(key).await
+    }
+}

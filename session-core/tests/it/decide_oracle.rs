@@ -1,0 +1,119 @@
+//! An independent reading of the rules: lists of rows, first match wins, written from the design and not from
+//! the functions.
+
+use session_core::decide::*;
+
+use crate::product::{attempt_facts, plan_facts};
+
+type PlanRow = (fn(&PlanFacts) -> bool, Why);
+
+/// What stands against a resume, in the order in which a caller should hear it.
+const OBSTACLES: &[PlanRow] = &[
+    (|f| f.policy == Policy::Never, Why::ResumeDisabled),
+    (|f| f.record == RecordFact::Unavailable, Why::StoreUnavailable),
+    (|f| f.record == RecordFact::Newer, Why::RecordNewer),
+    (|f| f.record == RecordFact::Corrupt, Why::RecordCorrupt),
+    (|f| [RecordFact::Absent, RecordFact::Closed].contains(&f.record), Why::NoPriorSession),
+    (|f| f.support == Support::AgentCannot, Why::AgentCannotResume),
+    (|f| f.support == Support::VersionCannot, Why::VersionCannotResume),
+    (|f| f.id == IdShape::Malformed, Why::IdMalformed),
+    (|f| f.workdir == Workdir::OtherProject && f.consent == Consent::No, Why::ProjectDiffers),
+    (|f| f.history == History::Poisoned, Why::LastRunPoisoned),
+    (|f| f.history == History::KeepsFailing, Why::ResumeKeepsFailing),
+    (|f| f.history == History::Expired, Why::Expired),
+    (
+        |f| {
+            f.record == RecordFact::Pending
+                && [Transcript::Missing, Transcript::Empty].contains(&f.transcript)
+        },
+        Why::SessionNotStarted,
+    ),
+    (|f| f.transcript == Transcript::Missing, Why::SessionMissing),
+    (|f| f.transcript == Transcript::Empty, Why::SessionEmpty),
+    (|f| f.transcript == Transcript::Damaged, Why::SessionDamaged),
+    (|f| f.transcript == Transcript::Elsewhere && f.consent == Consent::No, Why::ProjectDiffers),
+    (|f| f.workdir == Workdir::Gone && f.reach != Reach::Anywhere, Why::WorktreeGone),
+    (
+        |f| {
+            let near_enough: &[Workdir] = match f.reach {
+                Reach::SameFolder => &[Workdir::Same],
+                Reach::Repository => &[Workdir::Same, Workdir::SameRepository],
+                Reach::Anywhere => Workdir::ALL,
+            };
+            !near_enough.contains(&f.workdir)
+        },
+        Why::WorkdirDiffers,
+    ),
+];
+
+#[test]
+fn plan_agrees_with_the_rows() {
+    let mut used = vec![0_usize; OBSTACLES.len()];
+    for facts in plan_facts() {
+        let row = OBSTACLES.iter().position(|(applies, _)| applies(&facts));
+        let expected = match row {
+            None => Plan::Resume,
+            Some(row) => {
+                used[row] += 1;
+                let why = OBSTACLES[row].1;
+                if facts.policy == Policy::Require { Plan::Refuse(why) } else { Plan::Fresh(why) }
+            }
+        };
+        assert_eq!(plan(facts), expected, "{facts:?}");
+    }
+    assert!(used.iter().all(|count| *count > 0), "a row that never applies: {used:?}");
+}
+
+/// What a fallback would be called, for the failures that a fresh session may cure.
+const CURABLE: &[(Verdict, Why)] = &[
+    (Verdict::Missing, Why::SessionMissing),
+    (Verdict::Incompatible, Why::SessionIncompatible),
+    (Verdict::Busy, Why::SessionBusy),
+    (Verdict::ContextOverflow, Why::ContextOverflow),
+    (Verdict::Crashed, Why::ResumeUnrecognisedFailure),
+    (Verdict::NoResult, Why::ResumeUnrecognisedFailure),
+    (Verdict::Unknown, Why::ResumeUnrecognisedFailure),
+];
+
+/// What a failure is called as such.
+const FAILURES: &[(Verdict, Why)] = &[
+    (Verdict::Missing, Why::SessionMissing),
+    (Verdict::Incompatible, Why::SessionIncompatible),
+    (Verdict::Busy, Why::SessionBusy),
+    (Verdict::Unauthenticated, Why::Unauthenticated),
+    (Verdict::RateLimited, Why::RateLimited),
+    (Verdict::Transient, Why::TransientFailure),
+    (Verdict::ContextOverflow, Why::ContextOverflow),
+    (Verdict::Misconfigured, Why::AgentMisconfigured),
+    (Verdict::Crashed, Why::AgentCrashed),
+    (Verdict::NoResult, Why::NoResult),
+    (Verdict::TimedOut, Why::TimedOut),
+    (Verdict::Cancelled, Why::Cancelled),
+    (Verdict::LimitReached, Why::LimitReached),
+    (Verdict::Unknown, Why::UnrecognisedFailure),
+];
+
+fn look_up(table: &[(Verdict, Why)], verdict: Verdict) -> Option<Why> {
+    table.iter().find(|(row, _)| *row == verdict).map(|(_, why)| *why)
+}
+
+#[test]
+fn next_agrees_with_the_rows() {
+    for facts in attempt_facts() {
+        let resumed = facts.attempt == Attempt::Resume;
+        let untouched = resumed && facts.activity == Activity::None;
+        let cure = look_up(CURABLE, facts.verdict).filter(|_| untouched);
+        let replaced = resumed && facts.continuity == Continuity::Replaced;
+        let required = facts.policy == Policy::Require;
+        let expected = match (facts.verdict, cure) {
+            (Verdict::Completed, _) if replaced && required => Next::Fail(Why::SessionReplaced),
+            (Verdict::Completed, _) if replaced => Next::AcceptAsFresh(Why::SessionReplaced),
+            (Verdict::Completed, _) => Next::Accept,
+            (Verdict::Busy, Some(_)) if facts.patience == Patience::Left => Next::Wait,
+            (_, Some(why)) if required => Next::Fail(why),
+            (_, Some(why)) => Next::FallBack(why),
+            (verdict, None) => Next::Fail(look_up(FAILURES, verdict).unwrap()),
+        };
+        assert_eq!(next(facts), expected, "{facts:?}");
+    }
+}

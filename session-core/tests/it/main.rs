@@ -1,0 +1,15 @@
+//! The tests of the core, in one binary.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::disallowed_methods, reason = "the purity rules are for the core, not for its tests")]
+
+mod bench;
+mod codec;
+mod decide_invariants;
+mod decide_oracle;
+mod decide_table;
+mod errors;
+mod lifecycle;
+mod lifecycle_limits;
+mod product;
+mod scripted;

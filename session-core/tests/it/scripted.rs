@@ -1,0 +1,317 @@
+//! A host without a clock, an agent that plays a script over a world of sessions, and stores that fail.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use session_core::decide::Verdict;
+use session_core::error::*;
+use session_core::*;
+
+pub(crate) fn key() -> SessionKey {
+    SessionKey::new("issue-42", "scripted").unwrap()
+}
+
+pub(crate) fn request(prompt: &str) -> LlmRequest {
+    LlmRequest::new(prompt)
+        .cwd("/w/demo")
+        .session(SessionRef::new("issue-42", "scripted").named("agent/issue-42"))
+}
+
+/// Time stands still unless somebody sleeps; ids count up; folders are what the test says.
+#[derive(Debug, Default)]
+pub(crate) struct StillHost {
+    pub(crate) millis: AtomicU64,
+    ids: AtomicU64,
+    pub(crate) folders: Mutex<BTreeMap<PathBuf, Folder>>,
+}
+
+pub(crate) fn folder(path: &str, inode: u64, repository: &str) -> Folder {
+    let id = |inode| Some(FolderId { device: 1, inode, born: 1 });
+    let repository = Repository { common_dir: PathText::new(Path::new(repository)), id: None };
+    Folder { path: PathText::new(Path::new(path)), id: id(inode), repository: Some(repository) }
+}
+
+#[async_trait]
+impl Host for StillHost {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.millis.load(Ordering::SeqCst).cast_signed())
+    }
+    async fn sleep(&self, duration: Duration) {
+        self.millis.fetch_add(u64::try_from(duration.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+    fn random_id(&self) -> uuid::Uuid {
+        uuid::Uuid::from_u128(u128::from(self.ids.fetch_add(1, Ordering::SeqCst)) + 1)
+    }
+    fn holder(&self) -> Holder {
+        Holder { host: "here".to_owned(), pid: 1, since: None }
+    }
+    async fn folder(&self, path: &Path) -> Result<Folder, FolderError> {
+        let folders = self.folders.lock().unwrap();
+        folders.get(path).cloned().ok_or_else(|| FolderError::Missing { path: path.to_owned() })
+    }
+}
+
+/// What an attempt does.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    /// Carries the turn out and keeps it.
+    Work,
+    /// Carries the turn out and keeps nothing.
+    Forget,
+    /// Carries the turn out in another conversation.
+    Elsewhere(&'static str),
+    /// Fails like this, after that much activity.
+    Fail(Verdict, session_core::decide::Activity),
+    /// Fails like this after the turn was kept.
+    FailAfterKeeping(Verdict),
+    /// Cannot be started.
+    CannotStart,
+    /// Names its session and then never ends.
+    Hang,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct World {
+    /// Prompts kept, by native id.
+    pub(crate) sessions: BTreeMap<String, Vec<String>>,
+    /// What the next attempts do; beyond the end, they work.
+    pub(crate) acts: VecDeque<Act>,
+    /// Every attempt: what it was asked, and the prompt.
+    pub(crate) calls: Vec<(Asked, String)>,
+    pub(crate) reaped: Vec<RunId>,
+    pub(crate) counter: f64,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Scripted {
+    pub(crate) world: Arc<Mutex<World>>,
+    pub(crate) capabilities: AgentCapabilities,
+    id: AgentId,
+}
+
+impl Scripted {
+    pub(crate) fn new() -> Self {
+        let mut capabilities = AgentCapabilities::NONE;
+        capabilities.resumable_sessions = true;
+        capabilities.headless_resume = true;
+        capabilities.resume_reach = ReachCapability::Repository;
+        capabilities.caller_chosen_id = true;
+        capabilities.fork = ForkSupport::CallerChoosesId;
+        capabilities.cost_scope = CostScope::Session;
+        capabilities.verified = true;
+        Self { world: Arc::default(), capabilities, id: AgentId::new("scripted").unwrap() }
+    }
+
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap()
+    }
+
+    pub(crate) fn will(&self, acts: impl IntoIterator<Item = Act>) {
+        self.world().acts.extend(acts);
+    }
+
+    pub(crate) fn calls(&self) -> Vec<Asked> {
+        self.world().calls.iter().map(|(asked, _)| asked.clone()).collect()
+    }
+}
+
+#[async_trait]
+impl AgentAdapter for Scripted {
+    fn id(&self) -> &AgentId {
+        &self.id
+    }
+    fn accepts_id(&self, id: &NativeId) -> bool {
+        id.as_str().len() == 36
+    }
+    async fn detect(&self) -> Result<Installation, AgentError> {
+        let version = Version::parse("1.2.3");
+        Ok(Installation { program: "/bin/scripted".into(), version, capabilities: self.capabilities })
+    }
+    async fn run(&self, turn: Turn<'_>, sink: &mut dyn EventSink) -> Result<TurnReport, AgentError> {
+        let asked = match turn.mode {
+            Mode::Fresh { id } => Asked::Fresh(id.cloned()),
+            Mode::Resume { id } => Asked::Resume(id.clone()),
+            Mode::Fork { source, .. } => Asked::Fork(source.clone()),
+        };
+        let act = {
+            let mut world = self.world();
+            world.calls.push((asked.clone(), turn.prompt.to_owned()));
+            world.acts.pop_front()
+        };
+        // Without a script the agent is honest about what it has.
+        let known = |id: &NativeId| self.world().sessions.contains_key(id.as_str());
+        let act = act.unwrap_or_else(|| match &asked {
+            Asked::Resume(id) | Asked::Fork(id) if !known(id) => {
+                Act::Fail(Verdict::Missing, session_core::decide::Activity::None)
+            }
+            _ => Act::Work,
+        });
+        let mut observation = Observation::default();
+        let mut say = |event: AgentEvent<'_>| {
+            observation.observe(&event);
+            sink.event(&event);
+        };
+        let count = self.world().calls.len();
+        let own = match (&turn.mode, self.capabilities.id_on_resume) {
+            (Mode::Fresh { id: Some(id) } | Mode::Fork { id: Some(id), .. }, _) => id.to_string(),
+            (Mode::Resume { id }, IdOnResume::Kept) => id.to_string(),
+            _ => uuid::Uuid::from_u128(0xA000 + count as u128).to_string(),
+        };
+        let copied = match &asked {
+            Asked::Fresh(_) => Vec::new(),
+            Asked::Resume(id) | Asked::Fork(id) => {
+                self.world().sessions.get(id.as_str()).cloned().unwrap_or_default()
+            }
+        };
+        let mut verdict = Verdict::Completed;
+        let keep = |id: &str, mut turns: Vec<String>| {
+            turns.push(turn.prompt.to_owned());
+            self.world().sessions.insert(id.to_owned(), turns);
+        };
+        match act {
+            Act::CannotStart => {
+                return Err(AgentError::new(AgentErrorKind::Spawn, self.id.clone(), "/bin/scripted"));
+            }
+            Act::Hang => {
+                say(AgentEvent::Session { id: &own });
+                say(AgentEvent::ModelCalled);
+                keep(&own, copied);
+                std::future::pending::<()>().await;
+            }
+            Act::Fail(failure, activity) => {
+                verdict = failure;
+                if activity != session_core::decide::Activity::None {
+                    say(AgentEvent::Session { id: &own });
+                    say(AgentEvent::ModelCalled);
+                }
+                if activity == session_core::decide::Activity::Acted {
+                    say(AgentEvent::ToolStarted { id: "t", name: "Bash" });
+                }
+            }
+            Act::FailAfterKeeping(failure) => {
+                verdict = failure;
+                say(AgentEvent::Session { id: &own });
+                say(AgentEvent::ModelCalled);
+                keep(&own, copied);
+            }
+            Act::Work | Act::Forget | Act::Elsewhere(_) => {
+                let id = if let Act::Elsewhere(other) = act { other.to_owned() } else { own };
+                say(AgentEvent::Session { id: &id });
+                say(AgentEvent::ModelCalled);
+                let turns = copied.len() + 1;
+                if !matches!(act, Act::Forget) {
+                    keep(&id, copied);
+                }
+                let cost = {
+                    let mut world = self.world();
+                    world.counter += 0.5;
+                    world.counter
+                };
+                let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
+                let end = Final {
+                    kind: "success".to_owned(),
+                    text: turns.to_string(),
+                    usage,
+                    cost_usd: Some(cost),
+                    ..Final::default()
+                };
+                say(AgentEvent::Finished(&end));
+            }
+        }
+        let exit = Exit::Code(i32::from(verdict != Verdict::Completed));
+        let evidence = Evidence {
+            asked,
+            version: None,
+            exit,
+            ended_by: None,
+            stderr_tail: String::new(),
+            observation,
+            leftovers_ended: 0,
+        };
+        Ok(TurnReport { verdict, evidence })
+    }
+    async fn reap(&self, run: RunId) -> u32 {
+        self.world().reaped.push(run);
+        1
+    }
+}
+
+/// Looks into the world.
+#[derive(Debug)]
+pub(crate) struct Glass(pub(crate) Scripted);
+
+#[async_trait]
+impl SessionCatalog for Glass {
+    async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError> {
+        Ok(match self.0.world().sessions.get(query.id.as_str()) {
+            None => Inspection::MISSING,
+            Some(turns) => Inspection {
+                presence: if turns.is_empty() { Presence::Empty } else { Presence::Present },
+                user_turns: turns.len() as u64,
+                bytes: turns.iter().map(|turn| turn.len() as u64 + 1).sum(),
+                ..Inspection::MISSING
+            },
+        })
+    }
+}
+
+/// A memory store of which some operations fail.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Faulty {
+    pub(crate) inner: MemoryStore,
+    pub(crate) fail: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl Faulty {
+    pub(crate) fn set(&self, operations: &[&'static str]) {
+        *self.fail.lock().unwrap() = operations.to_vec();
+    }
+    fn check(&self, operation: &'static str) -> Result<(), StoreError> {
+        if self.fail.lock().unwrap().contains(&operation) {
+            return Err(StoreError::new(StoreErrorKind::Unavailable, operation, "the test"));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl SessionStore for Faulty {
+    fn capabilities(&self) -> StoreCapabilities {
+        self.inner.capabilities()
+    }
+    async fn load(&self, key: &SessionKey) -> Result<Option<Stored>, StoreError> {
+        self.check("load")?;
+        self.inner.load(key).await
+    }
+    async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Result<Saved, StoreError> {
+        self.check("save")?;
+        self.inner.save(key, document, guard).await
+    }
+    async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
+        self.inner.remove(key, guard).await
+    }
+    async fn set_aside(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
+        self.check("set_aside")?;
+        self.inner.set_aside(key).await
+    }
+    async fn list(&self, options: &ListOptions) -> Result<Page<SessionKey>, StoreError> {
+        self.inner.list(options).await
+    }
+    async fn append_audit(&self, key: &SessionKey, event: &AuditEvent) -> Result<AuditSeq, StoreError> {
+        self.check("append_audit")?;
+        self.inner.append_audit(key, event).await
+    }
+    async fn audit(&self, key: &SessionKey, after: Option<AuditSeq>) -> Result<Vec<AuditEntry>, StoreError> {
+        self.inner.audit(key, after).await
+    }
+    async fn lease(&self, key: &SessionKey, holder: &Holder) -> Result<LeaseOutcome, StoreError> {
+        self.check("lease")?;
+        self.inner.lease(key, holder).await
+    }
+    async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
+        self.inner.state_dir(key).await
+    }
+}

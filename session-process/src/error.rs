@@ -1,0 +1,86 @@
+//! Causes of an [`AgentError`](session_core::error::AgentError): found by `source()` and a downcast.
+
+use std::path::PathBuf;
+
+/// Why a process could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LaunchError {
+    /// A text that the operating system ends at its first NUL character.
+    #[error("{what} holds a NUL character")]
+    Nul {
+        /// Which argument or variable.
+        what: String,
+    },
+    /// Arguments and environment are larger than the operating system takes.
+    #[error("the arguments and the environment, {bytes} bytes in all, are more than the system takes")]
+    TooLong {
+        /// Their size in bytes, NUL characters included.
+        bytes: usize,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The folder to work in is not there any more, or cannot be entered.
+    #[error("the folder {cwd} cannot be entered")]
+    Cwd {
+        /// The folder.
+        cwd: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+    /// The program is a script whose interpreter is missing, or was built for a loader that is missing.
+    #[error("its interpreter is missing")]
+    Interpreter {
+        /// The system's answer.
+        source: std::io::Error,
+    },
+}
+
+/// Why a program is not one that can be run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocateError {
+    /// The name is in no folder of the child's `PATH`.
+    #[error("it is in none of the {folders} folders of PATH")]
+    NotInPath {
+        /// How many folders were looked at.
+        folders: usize,
+    },
+    /// The child has no `PATH` to look the name up in.
+    #[error("the environment of the child has no PATH")]
+    NoPath,
+    /// There is a directory.
+    #[error("it is a directory")]
+    Directory,
+    /// Nobody may execute it.
+    #[error("it has no execute permission")]
+    NotPermitted,
+}
+
+/// Why a version probe has no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProbeError {
+    /// It ended in order, but what it printed holds no version.
+    #[error("it printed no version, but: {printed:?}")]
+    NoVersion {
+        /// What it printed, cut where it is long.
+        printed: String,
+    },
+    /// It failed.
+    #[error("it ended with {status} and printed: {printed:?}")]
+    Failed {
+        /// How it ended.
+        status: String,
+        /// What it printed, cut where it is long.
+        printed: String,
+    },
+    /// It was still running after the limit, and was ended.
+    #[error("it was still running after {seconds} seconds, having printed: {printed:?}")]
+    TimedOut {
+        /// The limit in seconds.
+        seconds: u64,
+        /// What it printed, cut where it is long.
+        printed: String,
+    },
+}

@@ -1,0 +1,228 @@
+//! Linux: found in `/proc`, signalled by process file descriptor.
+
+use std::collections::HashSet;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
+    test_kill_process_group, waitpid,
+};
+use session_core::RunId;
+
+use super::procfs::{self, Environs, Stat};
+use super::{Ask, Mark};
+
+/// As long as a run is younger than this, process numbers cannot have gone round since its start.
+const YOUNG: Duration = Duration::from_secs(1);
+/// So many numbers are faster looked at one by one than by listing all processes.
+const FEW: i32 = 128;
+
+/// A process that cannot be taken for a later one of the same number.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pid: i32,
+    began: u64,
+    descriptor: Option<OwnedFd>,
+    leader: bool,
+}
+
+impl Process {
+    fn open(stat: &Stat, leader: bool) -> Option<Self> {
+        let pid = Pid::from_raw(stat.pid)?;
+        // Without a descriptor (an old kernel, too many open files) the number has to do.
+        let descriptor = pidfd_open(pid, PidfdFlags::empty()).ok();
+        let process = Self { pid: stat.pid, began: stat.began, descriptor, leader };
+        // Only now is it certain that the descriptor is of the process that was looked at.
+        process.is_there().then_some(process)
+    }
+
+    pub(crate) const fn is(&self, other: &Self) -> bool {
+        self.pid == other.pid && self.began == other.began
+    }
+
+    pub(crate) const fn is_leader(&self) -> bool {
+        self.leader
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn is_there(&self) -> bool {
+        let Some(stat) = Stat::of(self.pid).filter(|stat| stat.began == self.began) else { return false };
+        if stat.ended && !self.leader && stat.parent == own_pid() {
+            // Orphans come to us when we are the container's first process, and nobody else collects them.
+            // The leader is not ours to collect: its handle does.
+            let _ = waitpid(Pid::from_raw(self.pid), WaitOptions::NOHANG);
+        }
+        !stat.ended
+    }
+
+    fn signal(&self, signal: Signal) {
+        let sent = match (&self.descriptor, Pid::from_raw(self.pid)) {
+            (Some(descriptor), _) => pidfd_send_signal(descriptor, signal),
+            (None, Some(pid)) if self.is_there() => kill_process(pid, signal),
+            (None, _) => return,
+        };
+        if let Err(error) = sent
+            && error != rustix::io::Errno::SRCH
+        {
+            tracing::warn!(pid = self.pid, %error, "a process of the run cannot be signalled");
+        }
+    }
+}
+
+/// The processes of a run.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    mark: Mark,
+    leader: Option<Stat>,
+    /// The leader was collected: its number, and its group's once that is empty, may be used again.
+    collected: bool,
+    group: Option<Pid>,
+}
+
+impl Tree {
+    /// The tree of a process that was just started as the leader of its own group.
+    pub(crate) fn of_child(run: RunId, child: u32) -> Self {
+        let pid = i32::try_from(child).ok().filter(|pid| *pid > 1);
+        let leader = pid.map(|pid| {
+            Stat::of(pid).unwrap_or(Stat { pid, parent: own_pid(), group: pid, began: 0, ended: false })
+        });
+        Self { mark: Mark::new(run), leader, collected: false, group: pid.and_then(Pid::from_raw) }
+    }
+
+    /// The tree of an earlier run, of which only the mark is known.
+    pub(crate) fn of_run(run: RunId) -> Self {
+        Self { mark: Mark::new(run), leader: None, collected: true, group: None }
+    }
+
+    /// The started process has ended and was collected.
+    pub(crate) const fn leader_collected(&mut self) {
+        self.collected = true;
+    }
+
+    /// Whether nothing is left, once the started process was collected. Fast where it can be: most runs leave
+    /// nothing.
+    pub(crate) fn is_clear(&mut self) -> bool {
+        if self.group.is_some_and(|group| test_kill_process_group(group) != Err(rustix::io::Errno::SRCH)) {
+            return self.members().is_empty();
+        }
+        self.group = None;
+        if let Some(clear) = self.none_among_few() { clear } else { self.members().is_empty() }
+    }
+
+    /// Everything that the run started has a number between its leader's and the newest one.
+    fn none_among_few(&self) -> Option<bool> {
+        let first = self.leader?.pid;
+        let newest = procfs::newest()?;
+        if self.mark.since.elapsed() >= YOUNG || !(first..first.saturating_add(FEW)).contains(&newest) {
+            return None;
+        }
+        let mut environs = Environs::new(&self.mark.text);
+        let me = own_pid();
+        // One that is found ends the short way: then all have to be looked at.
+        (first + 1..=newest).all(|pid| pid == me || !environs.has(pid)).then_some(true)
+    }
+
+    /// Every process of the run that is there now.
+    pub(crate) fn members(&mut self) -> Vec<Process> {
+        let all = procfs::processes();
+        let me = own_pid();
+        let above = ancestors(&all, me);
+        let began = self.leader.map_or(0, |leader| leader.began);
+        let mut environs = Environs::new(&self.mark.text);
+        let mut members = HashSet::new();
+        let mut in_group = 0;
+        // What is older than the leader is none of the run's.
+        let candidates: Vec<&Stat> = all
+            .iter()
+            .filter(|stat| stat.began >= began && stat.pid > 1 && !above.contains(&stat.pid))
+            .collect();
+        for stat in &candidates {
+            let grouped = self.group.is_some_and(|group| group.as_raw_pid() == stat.group);
+            in_group += u32::from(grouped);
+            if self.is_leader(stat) || grouped || (!stat.ended && environs.has(stat.pid)) {
+                members.insert(stat.pid);
+            }
+        }
+        if self.collected && in_group == 0 {
+            self.group = None;
+        }
+        // Descendants: those whose environment was scrubbed.
+        loop {
+            let before = members.len();
+            for stat in &candidates {
+                if members.contains(&stat.parent) {
+                    members.insert(stat.pid);
+                }
+            }
+            if members.len() == before {
+                break;
+            }
+        }
+        let found = candidates.iter().filter(|stat| members.contains(&stat.pid));
+        found.filter_map(|stat| Process::open(stat, self.is_leader(stat))).collect()
+    }
+
+    fn is_leader(&self, stat: &Stat) -> bool {
+        self.leader.is_some_and(|leader| {
+            stat.pid == leader.pid && (stat.began == leader.began || (leader.began == 0 && !self.collected))
+        })
+    }
+
+    /// Signals these processes.
+    pub(crate) fn signal(&self, processes: &[Process], ask: Ask) {
+        let signal = match ask {
+            Ask::End => Signal::TERM,
+            Ask::Kill => Signal::KILL,
+        };
+        // As long as the leader was not collected, the group's number is its own; one call then reaches those
+        // too that were started since we looked.
+        let group = self.group.filter(|_| !self.collected && processes.iter().any(Process::is_leader));
+        let mut reached = HashSet::new();
+        if let Some(group) = group {
+            let members = processes.iter().filter(|process| {
+                Stat::of(process.pid).is_some_and(|stat| stat.group == group.as_raw_pid())
+            });
+            reached.extend(members.map(|process| process.pid));
+            if kill_process_group(group, signal).is_err() {
+                reached.clear();
+            }
+        }
+        for process in processes.iter().filter(|process| !reached.contains(&process.pid)) {
+            process.signal(signal);
+        }
+    }
+
+    /// Kills everything, without waiting: for the end of a future that was dropped.
+    pub(crate) fn kill_now(&mut self) -> usize {
+        let mut killed: HashSet<(i32, u64)> = HashSet::new();
+        // Until no new one is found: a process may start another one while it is being looked for.
+        for _ in 0..64 {
+            let found = self.members();
+            let before = killed.len();
+            killed.extend(found.iter().map(|process| (process.pid, process.began)));
+            if killed.len() == before {
+                break;
+            }
+            self.signal(&found, Ask::Kill);
+        }
+        killed.len()
+    }
+}
+
+fn own_pid() -> i32 {
+    i32::try_from(std::process::id()).unwrap_or(0)
+}
+
+/// This process and those that it runs in: never to be ended, whatever they carry.
+fn ancestors(all: &[Stat], me: i32) -> HashSet<i32> {
+    let mut above = HashSet::from([me]);
+    let mut at = me;
+    while let Some(stat) = all.iter().find(|stat| stat.pid == at) {
+        if !above.insert(stat.parent) {
+            break;
+        }
+        at = stat.parent;
+    }
+    above
+}

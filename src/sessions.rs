@@ -1,0 +1,97 @@
+//! The entry for runtimes: the orchestration of `session-core`, on this machine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use session_core::error::{RunError, StoreError};
+use session_core::{
+    Agent, AuditEntry, AuditSeq, EventSink, Lifecycle, LlmRequest, LlmResult, ResumeSetting, SessionKey,
+    SessionRecord, SessionStore,
+};
+use session_process::SystemHost;
+
+/// Named sessions of coding agents, kept in a store. Cheap to clone; clones share everything.
+///
+/// Needs a tokio runtime with I/O and time enabled.
+#[derive(Debug, Clone)]
+pub struct Sessions(Lifecycle);
+
+impl Sessions {
+    /// Begins with a store. Add at least one agent.
+    pub fn builder(store: impl SessionStore) -> SessionsBuilder {
+        SessionsBuilder(Lifecycle::new(Arc::new(store), Arc::new(SystemHost::new())))
+    }
+
+    /// Runs a request: continues the mailbox's conversation, or begins one and says why.
+    ///
+    /// # Errors
+    /// See [`RunError`]; whatever fails, a good binding is kept.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the agent with everything it started, at once. To end a run in order and learn
+    /// how far it came, use [`LlmRequest::cancel`].
+    pub async fn run(&self, request: LlmRequest) -> Result<LlmResult, RunError> {
+        self.0.run(request).await
+    }
+
+    /// The same, with the events of the run going to a sink as they come.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    ///
+    /// # Cancel safety
+    /// As [`run`](Self::run).
+    pub async fn run_with(&self, request: LlmRequest, sink: &mut dyn EventSink) -> Result<LlmResult, RunError> {
+        self.0.run_with(request, sink).await
+    }
+
+    /// Reads what is remembered of a key.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store could not be asked.
+    pub async fn record(&self, key: &SessionKey) -> Result<Option<SessionRecord>, StoreError> {
+        self.0.record(key).await
+    }
+
+    /// Reads the audit log of a key, oldest first, after the given number.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store could not be asked.
+    pub async fn audit(&self, key: &SessionKey, after: Option<AuditSeq>) -> Result<Vec<AuditEntry>, StoreError> {
+        self.0.audit(key, after).await
+    }
+}
+
+/// Builds [`Sessions`].
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct SessionsBuilder(Lifecycle);
+
+impl SessionsBuilder {
+    /// Adds an agent; one with the same id is replaced.
+    pub fn agent(self, agent: impl Into<Agent>) -> Self {
+        Self(self.0.agent(agent.into()))
+    }
+
+    /// Sets whether sessions are resumed at all. Without it, they are.
+    pub fn resume_setting(self, setting: ResumeSetting) -> Self {
+        Self(self.0.resume_setting(setting))
+    }
+
+    /// Sets how long a session may lie unused and still be resumed. Without it, for ever.
+    pub fn max_session_age(self, limit: Duration) -> Self {
+        Self(self.0.max_session_age(limit))
+    }
+
+    /// Sets whether each key gets a state dir of its own from the store (the default), or agents keep their
+    /// sessions at their own place in the home directory.
+    pub fn state_dirs(self, yes: bool) -> Self {
+        Self(self.0.state_dirs(yes))
+    }
+
+    /// Ends the building.
+    #[must_use]
+    pub fn build(self) -> Sessions {
+        Sessions(self.0)
+    }
+}
