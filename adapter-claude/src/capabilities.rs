@@ -111,3 +111,7 @@ pub(crate) fn of(version: Option<&Version>) -> AgentCapabilities {
     capabilities.verified = version.is_some_and(|version| VERIFIED.contains(&version.text.as_str()));
     capabilities
 }
+
+#[cfg(test)]
+#[path = "capabilities_tests.rs"]
+mod tests;

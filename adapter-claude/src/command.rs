@@ -23,7 +23,8 @@ pub(crate) fn version_probe() -> CommandSpec {
 pub(crate) fn of(options: &ClaudeOptions, turn: &Turn<'_>) -> Result<CommandSpec, CommandError> {
     let version = turn.installation.version.as_ref();
     let (input, stdin) = prompt(turn)?;
-    let mut args: Vec<OsString> = vec!["-p".into(), "--output-format".into(), "stream-json".into(), "--verbose".into()];
+    let mut args: Vec<OsString> =
+        vec!["-p".into(), "--output-format".into(), "stream-json".into(), "--verbose".into()];
     let mut push = |words: &[&str]| args.extend(words.iter().map(OsString::from));
     if input == Input::Blocks {
         push(&["--input-format", "stream-json"]);
@@ -109,7 +110,11 @@ fn unsupported(version: Option<&Version>, what: &'static str) -> CommandError {
 }
 
 fn checked(id: &NativeId) -> Result<&str, CommandError> {
-    if is_session_id(id.as_str()) { Ok(id.as_str()) } else { Err(CommandError::Id { id: id.as_str().to_owned() }) }
+    if is_session_id(id.as_str()) {
+        Ok(id.as_str())
+    } else {
+        Err(CommandError::Id { id: id.as_str().to_owned() })
+    }
 }
 
 fn settings(options: &ClaudeOptions, version: Option<&Version>) -> Option<String> {
@@ -146,10 +151,16 @@ fn prompt(turn: &Turn<'_>) -> Result<(Input, Vec<u8>), CommandError> {
     let rest = text.trim_start_matches('/');
     // A block without a visible character is refused by the model API.
     if rest.trim().is_empty() {
-        return Err(unsupported(version, "take a prompt of nothing but slashes without reading it as a command"));
+        return Err(unsupported(
+            version,
+            "take a prompt of nothing but slashes without reading it as a command",
+        ));
     }
     if !known(version, 1, 0, 60) {
-        return Err(unsupported(version, "take a prompt that begins with a slash without reading it as a command"));
+        return Err(unsupported(
+            version,
+            "take a prompt that begins with a slash without reading it as a command",
+        ));
     }
     let slashes = &text[..text.len() - rest.len()];
     let content = json!([{"type": "text", "text": slashes}, {"type": "text", "text": rest}]);

@@ -22,6 +22,8 @@ pub(crate) struct ClaudeDecoder {
     continues: bool,
     /// The id of an init line that nothing has confirmed yet.
     held: Option<Box<str>>,
+    /// Whether there was an init line.
+    began: bool,
     /// Whether the last line that matters was an init line.
     just_began: bool,
     /// Whether the attempt failed before it began: what comes after it names no conversation.
@@ -41,6 +43,7 @@ impl ClaudeDecoder {
             expected: expected.cloned(),
             continues,
             held: None,
+            began: false,
             just_began: false,
             failed: false,
             preserved: HashSet::new(),
@@ -52,13 +55,16 @@ impl ClaudeDecoder {
     /// that print the init line of a throw-away session while they fail to resume.
     fn init(&mut self, line: &Line<'_>, emit: Emit<'_>) {
         self.confirm(emit);
-        if let Some(id) = line.session_id.as_ref().map(|id| id.as_str()).filter(|id| !id.is_empty() && !self.failed) {
+        if let Some(id) =
+            line.session_id.as_ref().map(|id| id.as_str()).filter(|id| !id.is_empty() && !self.failed)
+        {
             if self.continues && self.expected.as_ref().is_none_or(|expected| expected.as_str() != id) {
                 self.held = Some(id.into());
             } else {
                 emit(&AgentEvent::Session { id });
             }
         }
+        self.began = true;
         self.just_began = true;
         emit(&AgentEvent::ModelCalled);
     }
@@ -79,8 +85,14 @@ impl ClaudeDecoder {
                 self.confirm(emit);
                 emit(&AgentEvent::Retrying { attempt: line.attempt.unwrap_or(1), status: line.error_status });
             }
+            // `requesting`, right before the model is asked (2.1.332).
+            "status" => {
+                self.confirm(emit);
+                emit(&AgentEvent::Other { kind: subtype });
+            }
             "compact_boundary" => {
-                let preserved = line.compact_metadata.as_ref().and_then(|data| data.preserved_messages.as_ref());
+                let preserved =
+                    line.compact_metadata.as_ref().and_then(|data| data.preserved_messages.as_ref());
                 let uuids = preserved.into_iter().flat_map(|messages| &messages.all_uuids);
                 self.preserved.extend(uuids.map(|uuid| Box::from(uuid.as_str())));
                 emit(&AgentEvent::Other { kind: subtype });
@@ -182,7 +194,7 @@ impl ClaudeDecoder {
         let errors = line.errors.as_deref().unwrap_or_default();
         let names_it = errors.is_empty() || errors.iter().any(|error| is_not_found(error.as_str()));
         let foreign = self.just_began && self.held.is_some() && names_it;
-        self.continues && fails && silent && (foreign || !self.just_began)
+        self.continues && fails && silent && (foreign || !self.began)
     }
 }
 
@@ -201,9 +213,13 @@ impl Decoder for ClaudeDecoder {
             "stream_event" => {
                 self.confirm(emit);
                 let delta = parsed.event.as_ref().and_then(|event| event.delta.as_ref());
-                let is_text = |kind: Option<&crate::wire::Text<'_>>| kind.is_some_and(|kind| kind.0 == "text_delta");
-                match delta.filter(|delta| is_text(delta.kind.as_ref())).and_then(|delta| delta.text.as_ref()) {
-                    Some(text) if parsed.parent_tool_use_id.is_none() => emit(&AgentEvent::TextDelta(text.as_str())),
+                let is_text =
+                    |kind: Option<&crate::wire::Text<'_>>| kind.is_some_and(|kind| kind.0 == "text_delta");
+                match delta.filter(|delta| is_text(delta.kind.as_ref())).and_then(|delta| delta.text.as_ref())
+                {
+                    Some(text) if parsed.parent_tool_use_id.is_none() => {
+                        emit(&AgentEvent::TextDelta(text.as_str()))
+                    }
                     _ => emit(&AgentEvent::Other { kind }),
                 }
             }
@@ -245,3 +261,20 @@ fn noise(line: &[u8], emit: Emit<'_>) {
 #[cfg(test)]
 #[path = "decode_tests.rs"]
 mod tests;
+
+/// What a whole stream amounts to, for tests.
+#[cfg(test)]
+pub(crate) fn decode_for_tests(asked: &session_core::Asked, stdout: &[u8]) -> session_core::Observation {
+    use session_core::Asked;
+    let mode = match asked {
+        Asked::Fresh(id) => Mode::Fresh { id: id.as_ref() },
+        Asked::Resume(id) => Mode::Resume { id },
+        Asked::Fork(source) => Mode::Fork { source, transcript: None, id: None },
+    };
+    let mut decoder = ClaudeDecoder::new(mode);
+    let mut observation = session_core::Observation::default();
+    for line in stdout.split(|byte| *byte == b'\n') {
+        decoder.line(line, &mut |event| observation.observe(event));
+    }
+    observation
+}

@@ -42,7 +42,9 @@ const OURS_SHORT: &[char] = &['c', 'h', 'n', 'p', 'r', 'v', 'w'];
 #[non_exhaustive]
 pub enum OptionsError {
     /// A flag that the adapter sets itself.
-    #[error("{flag} is set by the adapter and cannot be an extra argument; use the option or the request for it")]
+    #[error(
+        "{flag} is set by the adapter and cannot be an extra argument; use the option or the request for it"
+    )]
     Reserved {
         /// The flag.
         flag: String,
@@ -128,7 +130,10 @@ impl ClaudeOptions {
     ///
     /// # Errors
     /// [`OptionsError`] when one of them would fight with the adapter's own.
-    pub fn extra_args(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, OptionsError> {
+    pub fn extra_args(
+        mut self,
+        args: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<Self, OptionsError> {
         for arg in args {
             let arg = arg.into();
             check(&arg)?;
@@ -213,9 +218,18 @@ mod tests {
 
     #[test]
     fn arguments_that_would_take_the_conversation_away_are_refused() {
-        for arg in
-            ["--resume", "--resume=x", "-r", "-c", "--continue", "--session-id=1", "--bg", "-p", "-dc", "--print"]
-        {
+        for arg in [
+            "--resume",
+            "--resume=x",
+            "-r",
+            "-c",
+            "--continue",
+            "--session-id=1",
+            "--bg",
+            "-p",
+            "-dc",
+            "--print",
+        ] {
             assert!(
                 matches!(ClaudeOptions::new().extra_args([arg]), Err(OptionsError::Reserved { .. })),
                 "{arg}"

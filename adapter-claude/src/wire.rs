@@ -20,7 +20,7 @@ impl Text<'_> {
     }
 }
 
-impl<'de> Deserialize<'de> for Text<'de> {
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // As bytes: serde_json lets lone surrogates pass there, which JavaScript writes.
         deserializer.deserialize_bytes(TextVisitor)
@@ -123,7 +123,7 @@ impl Block<'_> {
     }
 }
 
-impl<'de> Deserialize<'de> for Content<'de> {
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         // serde_json reads texts and arrays under this name.
         deserializer.deserialize_bytes(ContentVisitor)

@@ -71,8 +71,7 @@ fn host_name() -> String {
 }
 
 fn folder(path: &Path) -> Result<Folder, FolderError> {
-    let unusable =
-        |source: io::Error| FolderError::Unusable { path: path.to_owned(), source: source.into() };
+    let unusable = |source: io::Error| FolderError::Unusable { path: path.to_owned(), source: source.into() };
     let real = fs::canonicalize(path).map_err(|error| match error.kind() {
         // A path below a file does not exist either.
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {

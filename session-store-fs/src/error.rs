@@ -1,7 +1,7 @@
 //! Failures as [`StoreError`]s: which kind, which path, and the cause.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use session_core::error::{StoreError, StoreErrorKind};
 
@@ -51,7 +51,7 @@ impl<'a> At<'a> {
     }
 
     /// The store, or the part that holds this path, has vanished: not the same as an empty one.
-    pub(crate) fn gone(self, folder: PathBuf) -> StoreError {
+    pub(crate) fn gone(self, folder: &Path) -> StoreError {
         let cause = io::Error::new(
             io::ErrorKind::NotFound,
             format!("the folder {} is gone; open the store again to make a new one", folder.display()),

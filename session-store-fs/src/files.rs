@@ -24,7 +24,7 @@ impl Unopened {
     /// The error, where nothing at this path means that its folder has gone.
     pub(crate) fn at(self, at: At<'_>, wrong_kind: StoreErrorKind) -> StoreError {
         match self {
-            Self::Absent => at.gone(at.path.parent().unwrap_or(at.path).to_owned()),
+            Self::Absent => at.gone(at.path.parent().unwrap_or(at.path)),
             Self::NotAFile(what) => at.error(wrong_kind, Finding::NotAFile(what)),
             Self::Failed(error) => at.io(error),
         }
@@ -152,7 +152,7 @@ impl Folder {
 
     fn unopened(at: At<'_>, error: io::Error) -> StoreError {
         match fs::symlink_metadata(at.path) {
-            _ if error.kind() == io::ErrorKind::NotFound => at.gone(at.path.to_owned()),
+            _ if error.kind() == io::ErrorKind::NotFound => at.gone(at.path),
             Ok(metadata) if !metadata.is_dir() => {
                 at.error(StoreErrorKind::Other, Finding::NotADirectory(describe(&metadata)))
             }

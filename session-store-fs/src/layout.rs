@@ -53,18 +53,30 @@ impl Layout {
         self.records().join(key_segment(key) + RECORD_SUFFIX)
     }
 
+    pub(crate) fn audits(&self) -> PathBuf {
+        self.root.join(AUDIT)
+    }
+
     pub(crate) fn audit(&self, key: &SessionKey) -> PathBuf {
-        self.root.join(AUDIT).join(key_segment(key) + ".jsonl")
+        self.audits().join(key_segment(key) + ".jsonl")
+    }
+
+    pub(crate) fn locks(&self) -> PathBuf {
+        self.root.join(LOCKS)
+    }
+
+    pub(crate) fn states(&self) -> PathBuf {
+        self.root.join(STATE)
     }
 
     /// The lease, held by the run.
     pub(crate) fn lease_lock(&self, key: &SessionKey) -> PathBuf {
-        self.root.join(LOCKS).join(key_segment(key) + ".lock")
+        self.locks().join(key_segment(key) + ".lock")
     }
 
     /// The lock of a write, held for that write only.
     pub(crate) fn write_lock(&self, key: &SessionKey) -> PathBuf {
-        self.root.join(LOCKS).join(key_segment(key) + ".write")
+        self.locks().join(key_segment(key) + ".write")
     }
 
     pub(crate) fn quarantine(&self) -> PathBuf {
@@ -95,7 +107,7 @@ fn segment(text: &str, shown: usize) -> String {
     if text.len() <= shown + 1 + HASH_DIGITS && stands_for_itself(text) {
         text.to_owned()
     } else {
-        format!("{}+{}", shown_part(text, shown), hex(&Sha256::digest(text))[..HASH_DIGITS].to_owned())
+        format!("{}+{}", shown_part(text, shown), &hex(&Sha256::digest(text))[..HASH_DIGITS])
     }
 }
 
@@ -183,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_changed_name_shows_what_it_can_and_hashes_the_exact_bytes() {
-        assert_eq!(name("feature/Foo", "claude"), "feature-foo+db75ddc86a9efbd872f7e3a5c5fe7b1a@claude");
+        assert_eq!(name("feature/Foo", "claude"), "feature-foo+436797b9622812c76d2aee1edf2a0697@claude");
         for (mailbox, shown) in [
             ("..", "_+"),
             (".hidden", "hidden+"),
@@ -214,9 +226,42 @@ mod tests {
     #[test]
     fn twins_stay_apart() {
         let twins = [
-            "feature/foo", "feature-foo", "Feature/foo", "feat/a-b", "feat-a/b", "feat/a/b", "\u{e9}", "e\u{301}",
-            "\u{212b}", "\u{c5}", "A\u{30a}", "a", "A", "a ", " a", "a.", ".a", "ß", "ss", "ı", "i", "İ", "K", "\u{212a}",
-            "k", "con", "Con", "..", "...", "_", "a/../b", "a/b", "ﬁ", "fi", "a\u{200d}b", "ab",
+            "feature/foo",
+            "feature-foo",
+            "Feature/foo",
+            "feat/a-b",
+            "feat-a/b",
+            "feat/a/b",
+            "\u{e9}",
+            "e\u{301}",
+            "\u{212b}",
+            "\u{c5}",
+            "A\u{30a}",
+            "a",
+            "A",
+            "a ",
+            " a",
+            "a.",
+            ".a",
+            "ß",
+            "ss",
+            "ı",
+            "i",
+            "İ",
+            "K",
+            "\u{212a}",
+            "k",
+            "con",
+            "Con",
+            "..",
+            "...",
+            "_",
+            "a/../b",
+            "a/b",
+            "ﬁ",
+            "fi",
+            "a\u{200d}b",
+            "ab",
         ];
         let mut names = BTreeMap::new();
         for twin in twins {
@@ -234,8 +279,8 @@ mod tests {
 
     fn mailbox() -> impl Strategy<Value = String> {
         let awkward = prop::sample::select(vec![
-            "a", "A", "b", "-", "_", ".", "/", "..", "\\", "@", "+", " ", "é", "e\u{301}", "É", "😀", "con", "ß",
-            "ss", "0", "~", "%", ":", "json", ".write", ".lock",
+            "a", "A", "b", "-", "_", ".", "/", "..", "\\", "@", "+", " ", "é", "e\u{301}", "É", "😀", "con",
+            "ß", "ss", "0", "~", "%", ":", "json", ".write", ".lock",
         ]);
         prop_oneof![
             prop::collection::vec(awkward, 1..6).prop_map(|parts| parts.concat()),

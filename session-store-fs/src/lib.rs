@@ -1,1 +1,14 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+mod atomic;
+mod audit;
+mod error;
+mod files;
+mod layout;
+mod lock;
+mod record;
+mod records;
+mod state;
+mod store;
+
+pub use store::FsStore;

@@ -136,13 +136,10 @@ fn write(file: &mut File, holder: &Holder, fence: u64, length: usize) -> io::Res
         line
     };
     let half = usize::from(fence % 2 == 1);
-    if length < 2 * SLOT && half == 1 {
-        // A new file gets both halves at once; from then on, a grant needs no space on the disk. What is
-        // shorter and not new was cut off, and holds at most the grant that is about to be written over.
+    if half == 1 && length < SLOT {
+        // A new file gets both halves at once; from then on, a grant needs no space on the disk.
         file.seek(SeekFrom::Start(0))?;
-        if length < SLOT {
-            file.write_all(&slot(Vec::new()))?;
-        }
+        file.write_all(&slot(Vec::new()))?;
     }
     file.seek(SeekFrom::Start((half * SLOT) as u64))?;
     file.write_all(&slot(line))?;

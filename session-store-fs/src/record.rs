@@ -87,6 +87,13 @@ pub(crate) fn header(start: &[u8]) -> Result<(Header, usize), Unreadable> {
     }
 }
 
+/// Whether a file that begins like this is as long as its header promises.
+pub(crate) fn check_length(start: &[u8], file: u64) -> Result<(), Unreadable> {
+    let (header, length) = header(start)?;
+    let found = file.saturating_sub(length as u64);
+    if header.length == found { Ok(()) } else { Err(Unreadable::Length { promised: header.length, found }) }
+}
+
 /// Reads a record of this key.
 pub(crate) fn decode(mut bytes: Vec<u8>, key: &SessionKey) -> Result<Record, Unreadable> {
     let (header, length) = header(&bytes)?;

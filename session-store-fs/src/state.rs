@@ -52,9 +52,10 @@ mod imp {
                 Ok(inner) => inner,
                 // Which of the two a link gives differs from system to system.
                 Err(Errno::LOOP | Errno::NOTDIR | Errno::MLINK) => {
-                    let what = at.path.symlink_metadata().map_or("something else", |metadata| {
-                        crate::files::describe(&metadata)
-                    });
+                    let what = at
+                        .path
+                        .symlink_metadata()
+                        .map_or("something else", |metadata| crate::files::describe(&metadata));
                     return Err(at.error(StoreErrorKind::Other, Finding::NotADirectory(what)));
                 }
                 Err(error) => return Err(failed(error)),

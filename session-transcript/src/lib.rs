@@ -1,1 +1,7 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+
+mod catalog;
+mod find;
+mod scan;
+
+pub use catalog::FileCatalog;

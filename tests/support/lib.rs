@@ -9,5 +9,7 @@
 pub mod fake_agent;
 pub mod fake_model;
 mod reply;
+mod scripted;
 
 pub use reply::ContextReply;
+pub use scripted::ScriptedAgent;

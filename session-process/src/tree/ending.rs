@@ -84,3 +84,19 @@ impl Ending {
         self.known.extend(new);
     }
 }
+
+/// How long the remains of a dead run may take to end.
+const REAP_GRACE: Duration = Duration::from_secs(1);
+
+/// Ends every process that carries the mark of this run, and says how many there were.
+pub(crate) async fn reap(run: session_core::RunId) -> u32 {
+    let mut tree = Tree::of_run(run);
+    let mut ending = Ending::begin(&mut tree, REAP_GRACE, Instant::now());
+    while let Step::Wait(until) = ending.step(&mut tree, Instant::now()) {
+        tokio::time::sleep_until(until.into()).await;
+    }
+    if ending.ended() > 0 {
+        tracing::warn!(%run, ended = ending.ended(), "a run had left processes behind");
+    }
+    ending.ended()
+}

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
@@ -11,12 +11,15 @@ use rustix::process::{
 use session_core::RunId;
 
 use super::procfs::{self, Environs, Stat};
-use super::{Ask, Mark};
+use super::{Ask, MARK};
 
 /// As long as a run is younger than this, process numbers cannot have gone round since its start.
 const YOUNG: Duration = Duration::from_secs(1);
 /// So many numbers are faster looked at one by one than by listing all processes.
 const FEW: i32 = 128;
+
+/// So often is looked again when something moves.
+const ROUNDS: u32 = 64;
 
 /// A process that cannot be taken for a later one of the same number.
 #[derive(Debug)]
@@ -48,9 +51,9 @@ impl Process {
     /// Whether it still runs.
     pub(crate) fn is_there(&self) -> bool {
         let Some(stat) = Stat::of(self.pid).filter(|stat| stat.began == self.began) else { return false };
-        if stat.ended && !self.leader && stat.parent == own_pid() {
-            // Orphans come to us when we are the container's first process, and nobody else collects them.
-            // The leader is not ours to collect: its handle does.
+        if stat.ended && !self.leader && stat.parent == 1 && own_pid() == 1 {
+            // Orphans come to the container's first process; where that is us, nobody else collects them. The
+            // leader is not ours to collect: its handle does.
             let _ = waitpid(Pid::from_raw(self.pid), WaitOptions::NOHANG);
         }
         !stat.ended
@@ -73,7 +76,10 @@ impl Process {
 /// The processes of a run.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    mark: Mark,
+    /// The variable that marks its processes, as it stands in their environments.
+    mark: Vec<u8>,
+    /// Since when there may be any.
+    since: Instant,
     leader: Option<Stat>,
     /// The leader was collected: its number, and its group's once that is empty, may be used again.
     collected: bool,
@@ -87,12 +93,18 @@ impl Tree {
         let leader = pid.map(|pid| {
             Stat::of(pid).unwrap_or(Stat { pid, parent: own_pid(), group: pid, began: 0, ended: false })
         });
-        Self { mark: Mark::new(run), leader, collected: false, group: pid.and_then(Pid::from_raw) }
+        Self {
+            mark: mark(run),
+            since: Instant::now(),
+            leader,
+            collected: false,
+            group: pid.and_then(Pid::from_raw),
+        }
     }
 
     /// The tree of an earlier run, of which only the mark is known.
     pub(crate) fn of_run(run: RunId) -> Self {
-        Self { mark: Mark::new(run), leader: None, collected: true, group: None }
+        Self { mark: mark(run), since: Instant::now(), leader: None, collected: true, group: None }
     }
 
     /// The started process has ended and was collected.
@@ -110,57 +122,86 @@ impl Tree {
         if let Some(clear) = self.none_among_few() { clear } else { self.members().is_empty() }
     }
 
-    /// Everything that the run started has a number between its leader's and the newest one.
+    /// Everything that the run started has a number between its leader's and the newest one. `None`: it is not
+    /// that simple.
     fn none_among_few(&self) -> Option<bool> {
         let first = self.leader?.pid;
-        let newest = procfs::newest()?;
-        if self.mark.since.elapsed() >= YOUNG || !(first..first.saturating_add(FEW)).contains(&newest) {
-            return None;
-        }
-        let mut environs = Environs::new(&self.mark.text);
         let me = own_pid();
-        // One that is found ends the short way: then all have to be looked at.
-        (first + 1..=newest).all(|pid| pid == me || !environs.has(pid)).then_some(true)
+        let mut environs = Environs::new(&self.mark);
+        let mut seen = first;
+        loop {
+            let newest = procfs::newest()?;
+            let few = (seen..first.saturating_add(FEW)).contains(&newest);
+            if self.since.elapsed() >= YOUNG || !few {
+                return None;
+            }
+            if newest == seen {
+                return Some(true);
+            }
+            // One that is found ends the short way: then all have to be looked at.
+            if (seen + 1..=newest).any(|pid| pid != me && environs.has(pid)) {
+                return None;
+            }
+            // One that ended before we looked may have started another one meanwhile: look on.
+            seen = newest;
+        }
     }
 
     /// Every process of the run that is there now.
     pub(crate) fn members(&mut self) -> Vec<Process> {
-        let all = procfs::processes();
-        let me = own_pid();
-        let above = ancestors(&all, me);
+        for _ in 0..ROUNDS {
+            let (found, vanished) = self.look();
+            // One that vanished under our eyes may have started another one.
+            if !found.is_empty() || !vanished {
+                return found;
+            }
+        }
+        Vec::new()
+    }
+
+    /// The processes of the run, and whether one of them ended while they were looked for.
+    fn look(&mut self) -> (Vec<Process>, bool) {
+        let mark = std::mem::take(&mut self.mark);
+        let mut environs = Environs::new(&mark);
         let began = self.leader.map_or(0, |leader| leader.began);
-        let mut environs = Environs::new(&self.mark.text);
+        let mut all = Vec::new();
         let mut members = HashSet::new();
         let mut in_group = 0;
-        // What is older than the leader is none of the run's.
-        let candidates: Vec<&Stat> = all
-            .iter()
-            .filter(|stat| stat.began >= began && stat.pid > 1 && !above.contains(&stat.pid))
-            .collect();
-        for stat in &candidates {
+        for stat in procfs::processes() {
+            all.push(stat);
+            // What is older than the leader is none of the run's.
+            if stat.began < began {
+                continue;
+            }
             let grouped = self.group.is_some_and(|group| group.as_raw_pid() == stat.group);
             in_group += u32::from(grouped);
-            if self.is_leader(stat) || grouped || (!stat.ended && environs.has(stat.pid)) {
+            // In the same step, as the process may be gone in the next one.
+            if !stat.ended && (grouped || self.is_leader(&stat) || environs.has(stat.pid)) {
                 members.insert(stat.pid);
             }
         }
+        self.mark = mark;
         if self.collected && in_group == 0 {
             self.group = None;
         }
+        let above = ancestors(&all, own_pid());
+        let may_end =
+            |stat: &&Stat| stat.began >= began && !stat.ended && stat.pid > 1 && !above.contains(&stat.pid);
+        members.retain(|pid| !above.contains(pid));
         // Descendants: those whose environment was scrubbed.
         loop {
             let before = members.len();
-            for stat in &candidates {
-                if members.contains(&stat.parent) {
-                    members.insert(stat.pid);
-                }
-            }
+            let children = all.iter().filter(may_end).filter(|stat| members.contains(&stat.parent));
+            let children: Vec<i32> = children.map(|stat| stat.pid).collect();
+            members.extend(children);
             if members.len() == before {
                 break;
             }
         }
-        let found = candidates.iter().filter(|stat| members.contains(&stat.pid));
-        found.filter_map(|stat| Process::open(stat, self.is_leader(stat))).collect()
+        let there = all.iter().filter(may_end).filter(|stat| members.contains(&stat.pid));
+        let opened: Vec<_> = there.map(|stat| Process::open(stat, self.is_leader(stat))).collect();
+        let vanished = opened.iter().any(Option::is_none);
+        (opened.into_iter().flatten().collect(), vanished)
     }
 
     fn is_leader(&self, stat: &Stat) -> bool {
@@ -180,9 +221,9 @@ impl Tree {
         let group = self.group.filter(|_| !self.collected && processes.iter().any(Process::is_leader));
         let mut reached = HashSet::new();
         if let Some(group) = group {
-            let members = processes.iter().filter(|process| {
-                Stat::of(process.pid).is_some_and(|stat| stat.group == group.as_raw_pid())
-            });
+            let members = processes
+                .iter()
+                .filter(|process| Stat::of(process.pid).is_some_and(|stat| stat.group == group.as_raw_pid()));
             reached.extend(members.map(|process| process.pid));
             if kill_process_group(group, signal).is_err() {
                 reached.clear();
@@ -197,17 +238,21 @@ impl Tree {
     pub(crate) fn kill_now(&mut self) -> usize {
         let mut killed: HashSet<(i32, u64)> = HashSet::new();
         // Until no new one is found: a process may start another one while it is being looked for.
-        for _ in 0..64 {
-            let found = self.members();
+        for _ in 0..ROUNDS {
+            let (found, vanished) = self.look();
             let before = killed.len();
             killed.extend(found.iter().map(|process| (process.pid, process.began)));
-            if killed.len() == before {
+            if killed.len() == before && !vanished {
                 break;
             }
             self.signal(&found, Ask::Kill);
         }
         killed.len()
     }
+}
+
+fn mark(run: RunId) -> Vec<u8> {
+    format!("{MARK}={run}").into_bytes()
 }
 
 fn own_pid() -> i32 {

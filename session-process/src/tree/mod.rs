@@ -12,11 +12,7 @@ mod other;
 #[cfg(target_os = "linux")]
 mod procfs;
 
-use std::time::Instant;
-
-use session_core::RunId;
-
-pub(crate) use ending::{Ending, Step};
+pub(crate) use ending::{Ending, Step, reap};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{Process, Tree};
 #[cfg(not(target_os = "linux"))]
@@ -32,19 +28,6 @@ pub(crate) enum Ask {
     End,
     /// Not to ask: to kill.
     Kill,
-}
-
-/// What marks the processes of this run, and since when there may be any.
-#[derive(Debug, Clone)]
-struct Mark {
-    text: Vec<u8>,
-    since: Instant,
-}
-
-impl Mark {
-    fn new(run: RunId) -> Self {
-        Self { text: format!("{MARK}={run}").into_bytes(), since: Instant::now() }
-    }
 }
 
 /// Kills the run's processes when the run is given up half-way.

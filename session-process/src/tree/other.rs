@@ -2,7 +2,7 @@
 
 use session_core::RunId;
 
-use super::{Ask, Mark};
+use super::Ask;
 
 /// The group as a whole.
 #[derive(Debug)]
@@ -42,17 +42,16 @@ impl Process {
 #[derive(Debug)]
 pub(crate) struct Tree {
     child: Option<u32>,
-    _mark: Mark,
 }
 
 impl Tree {
-    pub(crate) fn of_child(run: RunId, child: u32) -> Self {
-        Self { child: Some(child), _mark: Mark::new(run) }
+    pub(crate) fn of_child(_: RunId, child: u32) -> Self {
+        Self { child: Some(child) }
     }
 
     /// Nothing is known of an earlier run.
-    pub(crate) fn of_run(run: RunId) -> Self {
-        Self { child: None, _mark: Mark::new(run) }
+    pub(crate) fn of_run(_: RunId) -> Self {
+        Self { child: None }
     }
 
     pub(crate) const fn leader_collected(&mut self) {}

@@ -25,6 +25,16 @@ pub struct ModelRequest {
     pub user_texts: Vec<String>,
     /// Whether the model is asked to go on after the result of a tool.
     pub last_is_tool_result: bool,
+    /// How many tools the agent offers. Side requests, such as those for a title, offer none.
+    pub tools: usize,
+}
+
+impl ModelRequest {
+    /// Whether this is a turn of the conversation, and no side request such as one for a title.
+    #[must_use]
+    pub const fn is_turn(&self) -> bool {
+        self.model_call && self.tools > 0
+    }
 }
 
 /// What the server and its owner share.

@@ -55,6 +55,7 @@ async fn handle(
         stream,
         user_texts: conversation.user_texts.clone(),
         last_is_tool_result: conversation.after_tool_result,
+        tools: body["tools"].as_array().map_or(0, Vec::len),
     });
     match (method, path) {
         (Method::POST, anthropic::MESSAGES) if json.is_none() => failure(400, "the body is no JSON"),

@@ -1,0 +1,53 @@
+use super::*;
+
+fn at(version: &str) -> AgentCapabilities {
+    of(Version::parse(version).as_ref())
+}
+
+#[test]
+fn the_claims_are_in_order_and_say_where_they_were_seen() {
+    assert!(CLAIMS.is_sorted_by_key(|claim| claim.since));
+    assert!(CLAIMS.iter().all(|claim| !claim.what.is_empty() && !claim.seen.is_empty()));
+}
+
+#[test]
+fn each_version_has_its_rules() {
+    use ForkSupport::{AgentChoosesId, CallerChoosesId, No};
+    use IdOnResume::{Kept, Replaced};
+    use ReachCapability::{Anywhere, Repository, SameFolder};
+    let rows = [
+        ("1.0.44", false, Replaced, No, SameFolder, CostScope::Process, None, false),
+        ("1.0.60", true, Replaced, No, SameFolder, CostScope::Process, None, false),
+        ("1.0.123", true, Replaced, AgentChoosesId, SameFolder, CostScope::Process, None, false),
+        ("1.0.124", true, Kept, AgentChoosesId, SameFolder, CostScope::Process, None, false),
+        ("2.0.14", true, Kept, AgentChoosesId, SameFolder, CostScope::Process, None, true),
+        ("2.0.73", true, Kept, CallerChoosesId, SameFolder, CostScope::Process, None, false),
+        ("2.1.50", true, Kept, CallerChoosesId, SameFolder, CostScope::Process, None, false),
+        ("2.1.197", true, Kept, CallerChoosesId, Repository, CostScope::Process, Some(10_000_000), true),
+        ("2.1.238", true, Kept, CallerChoosesId, Anywhere, CostScope::Process, Some(10_000_000), false),
+        ("2.1.281", true, Kept, CallerChoosesId, Anywhere, CostScope::Process, Some(10_000_000), false),
+        ("2.1.332", true, Kept, CallerChoosesId, Anywhere, CostScope::Session, Some(10_000_000), true),
+        ("9.0.0", true, Kept, CallerChoosesId, Anywhere, CostScope::Session, Some(10_000_000), false),
+    ];
+    for (version, chosen, id, fork, reach, cost, limit, verified) in rows {
+        let found = at(version);
+        let row = (
+            version,
+            found.caller_chosen_id,
+            found.id_on_resume,
+            found.fork,
+            found.resume_reach,
+            found.cost_scope,
+            found.prompt_limit,
+            found.verified,
+        );
+        assert_eq!(row, (version, chosen, id, fork, reach, cost, limit, verified));
+        assert!(found.resumable_sessions && found.headless_resume);
+    }
+    assert!(!at("0.1.0").resumable_sessions);
+}
+
+#[test]
+fn an_unknown_version_has_the_newest_rules_unverified() {
+    assert_eq!(of(None), at("9.0.0"));
+}

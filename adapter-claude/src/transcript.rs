@@ -1,0 +1,166 @@
+//! The session files: where they lie, and what a line of them is.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use session_core::{EnvMap, Places, RecordFacts, RecordKind, SessionQuery, TranscriptFormat};
+
+use crate::state::config_dir;
+use crate::wire::{Message, Text};
+
+/// The session files of Claude Code, below the configuration folder of an environment or below a state dir.
+#[derive(Debug, Clone)]
+pub struct ClaudeTranscripts {
+    env: EnvMap,
+}
+
+impl ClaudeTranscripts {
+    /// The files as an agent with this environment keeps them.
+    #[must_use]
+    pub const fn new(env: EnvMap) -> Self {
+        Self { env }
+    }
+}
+
+/// Whether the text is an id of a session: hexadecimal digits in groups of 8-4-4-4-12, in any letter case.
+pub(crate) fn is_session_id(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// The longest folder name that is left as it is, in UTF-16 code units.
+const LONGEST: usize = 200;
+
+/// The name of a folder's project: every UTF-16 code unit but ASCII letters and digits becomes `-`. A long name is
+/// cut, and a hash of the whole path added, in 2.1.50, 2.1.197 and 2.1.332; 2.0.14 never cuts.
+fn project_name(cwd: &Path, cut: bool) -> String {
+    let path = cwd.to_string_lossy();
+    let mut name = String::with_capacity(path.len());
+    let mut hash = 0_i32;
+    let mut units = 0;
+    for unit in path.encode_utf16() {
+        units += 1;
+        hash = hash.wrapping_mul(31).wrapping_add(i32::from(unit));
+        let plain = u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric);
+        name.push(plain.map_or('-', char::from));
+    }
+    if cut && units > LONGEST {
+        name.truncate(LONGEST);
+        name.push('-');
+        name.push_str(&base36(hash.unsigned_abs()));
+    }
+    name
+}
+
+fn base36(mut number: u32) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.extend(char::from_digit(number % 36, 36));
+        number /= 36;
+        if number == 0 {
+            return digits.iter().rev().collect();
+        }
+    }
+}
+
+/// The folder name that the environment puts in place of the project's, where it is valid (2.1.332; only with a
+/// configuration folder that was chosen).
+fn fixed_name(env: &EnvMap, state_dir: Option<&Path>) -> Option<String> {
+    let name = env.get("CLAUDE_CODE_PROJECT_DIR_NAME")?.to_str()?;
+    let valid =
+        name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+    let chosen = state_dir.is_some() || env.get("CLAUDE_CONFIG_DIR").is_some();
+    (valid && chosen).then(|| name.to_owned())
+}
+
+impl TranscriptFormat for ClaudeTranscripts {
+    fn places(&self, query: &SessionQuery<'_>) -> Places {
+        let config: Option<PathBuf> = query.state_dir.map(Path::to_owned).or_else(|| config_dir(&self.env));
+        let Some(config) = config.filter(|_| is_session_id(query.id.as_str())) else {
+            return Places::default();
+        };
+        let (projects, file) = (config.join("projects"), format!("{}.jsonl", query.id));
+        let cuts = query.version.is_none_or(|version| version.at_least(2, 1, 0));
+        let mut exact: Vec<_> = fixed_name(&self.env, query.state_dir)
+            .into_iter()
+            .chain([project_name(query.cwd, cuts), project_name(query.cwd, !cuts)])
+            .map(|name| projects.join(name).join(&file))
+            .collect();
+        exact.dedup();
+        Places { exact, in_children_of: Some((projects, file)) }
+    }
+
+    fn record(&self, line: &[u8]) -> Option<RecordFacts> {
+        if line.trim_ascii_start().first() != Some(&b'{') {
+            return None;
+        }
+        let record = serde_json::from_slice::<Record<'_>>(line).ok().or_else(|| {
+            // A record whose other fields changed their type is still a record.
+            let Kind { kind } = serde_json::from_slice(line).ok()?;
+            Some(Record { kind, ..Record::default() })
+        })?;
+        let kind = record.kind()?;
+        let cwd = record.cwd.filter(|cwd| !cwd.as_str().is_empty()).map(|cwd| PathBuf::from(cwd.as_str()));
+        Some(RecordFacts { kind, cwd })
+    }
+}
+
+#[derive(Deserialize)]
+struct Kind<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Record<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    cwd: Option<Text<'a>>,
+    #[serde(borrow)]
+    message: Option<Message<'a>>,
+    is_sidechain: Option<bool>,
+    is_meta: Option<bool>,
+    is_compact_summary: Option<bool>,
+    is_api_error_message: Option<bool>,
+}
+
+impl Record<'_> {
+    /// `None`: it has no type, so it is no record.
+    fn kind(&self) -> Option<RecordKind> {
+        let kind = self.kind.as_ref()?.as_str();
+        let aside = [self.is_sidechain, self.is_meta, self.is_compact_summary, self.is_api_error_message];
+        let Some(message) = self.message.as_ref().filter(|_| !aside.contains(&Some(true))) else {
+            return Some(RecordKind::Other);
+        };
+        Some(match kind {
+            "user" if is_prompt(message) => RecordKind::Prompt,
+            "assistant" if message.model.as_ref().is_none_or(|model| model.as_str() != "<synthetic>") => {
+                RecordKind::Answer
+            }
+            _ => RecordKind::Other,
+        })
+    }
+}
+
+/// Whether a user's message is a prompt: not the result of a tool, nor what the agent writes around its own
+/// commands and interruptions.
+fn is_prompt(message: &Message<'_>) -> bool {
+    const NOT_SAID: &[&str] =
+        &["<command-name>", "<command-message>", "<local-command-", "[Request interrupted by user"];
+    message.content.0.iter().any(|block| {
+        !block.is("tool_result")
+            && !block
+                .text
+                .as_ref()
+                .is_some_and(|text| NOT_SAID.iter().any(|start| text.as_str().starts_with(start)))
+    })
+}
+
+#[cfg(test)]
+#[path = "transcript_tests.rs"]
+mod tests;

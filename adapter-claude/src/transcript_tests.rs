@@ -1,0 +1,118 @@
+use proptest::prelude::*;
+use session_core::{NativeId, Version};
+
+use super::*;
+
+const ID: &str = "11111111-1111-4111-8111-111111111111";
+
+fn format() -> ClaudeTranscripts {
+    ClaudeTranscripts::new([("HOME", "/home/u")].into_iter().collect())
+}
+
+fn kind(line: &str) -> Option<RecordKind> {
+    format().record(line.as_bytes()).map(|facts| facts.kind)
+}
+
+#[test]
+fn a_folder_name_is_what_the_program_makes_of_it() {
+    assert_eq!(project_name(Path::new("/home/u/my.proj_x"), true), "-home-u-my-proj-x");
+    assert_eq!(project_name(Path::new("/é/😀"), true), "-----");
+    let long = format!("/srv/demo/a b.c_d/é😀/{}", "long-name-".repeat(20));
+    let whole = format!("-srv-demo-a-b-c-d-----{}", "long-name-".repeat(20));
+    // Made by 2.1.332 and 2.1.197.
+    assert_eq!(project_name(Path::new(&long), true), format!("{}-w20sum", &whole[..200]));
+    assert_eq!(project_name(Path::new(&long), false), whole);
+    assert_eq!(project_name(Path::new(&format!("/{}", "a".repeat(199))), true).len(), 200);
+    assert!(project_name(Path::new(&format!("/{}", "a".repeat(200))), true).len() > 201);
+}
+
+fn places(env: &[(&str, &str)], cwd: &str, state: Option<&str>, version: Option<&str>, id: &str) -> Places {
+    let format = ClaudeTranscripts::new(env.iter().copied().collect());
+    let version = version.and_then(Version::parse);
+    format.places(&SessionQuery {
+        id: &NativeId::new(id),
+        cwd: Path::new(cwd),
+        state_dir: state.map(Path::new),
+        version: version.as_ref(),
+    })
+}
+
+#[test]
+fn the_place_follows_environment_and_state_dir() {
+    let home = places(&[("HOME", "/home/u")], "/w", None, None, ID);
+    assert_eq!(home.exact, [PathBuf::from(format!("/home/u/.claude/projects/-w/{ID}.jsonl"))]);
+    assert_eq!(home.in_children_of, Some(("/home/u/.claude/projects".into(), format!("{ID}.jsonl"))));
+    let chosen = places(&[("HOME", "/home/u"), ("CLAUDE_CONFIG_DIR", "/c")], "/w", None, None, ID);
+    assert_eq!(chosen.exact, [PathBuf::from(format!("/c/projects/-w/{ID}.jsonl"))]);
+    let state = places(&[("CLAUDE_CONFIG_DIR", "/c")], "/w", Some("/s"), None, ID);
+    assert_eq!(state.exact, [PathBuf::from(format!("/s/projects/-w/{ID}.jsonl"))]);
+    let named = places(&[("CLAUDE_CODE_PROJECT_DIR_NAME", "box")], "/w", Some("/s"), None, ID);
+    assert_eq!(named.exact[0], PathBuf::from(format!("/s/projects/box/{ID}.jsonl")));
+    assert_eq!(places(&[], "/w", None, None, ID), Places::default());
+}
+
+#[test]
+fn both_names_of_a_long_folder_are_tried() {
+    let cwd = format!("/{}", "a".repeat(250));
+    let new = places(&[], &cwd, Some("/s"), Some("2.1.197"), ID);
+    let old = places(&[], &cwd, Some("/s"), Some("2.0.14"), ID);
+    assert_eq!(new.exact.len(), 2);
+    assert_eq!(new.exact[0], old.exact[1]);
+    assert_eq!(new.exact[1], old.exact[0]);
+}
+
+#[test]
+fn an_id_that_is_none_leads_nowhere() {
+    for id in ["", "..", "../../etc/passwd", "a/b", &ID[1..]] {
+        assert_eq!(places(&[], "/w", Some("/s"), None, id), Places::default(), "{id:?}");
+    }
+}
+
+#[test]
+fn prompts_and_answers_of_the_main_conversation_count() {
+    let prompt = r#"{"type":"user","cwd":"/w","message":{"role":"user","content":"hi"}}"#;
+    let facts = format().record(prompt.as_bytes()).unwrap();
+    assert_eq!(facts, RecordFacts { kind: RecordKind::Prompt, cwd: Some("/w".into()) });
+    let blocks =
+        r#"{"type":"user","message":{"content":[{"type":"text","text":"/"},{"type":"text","text":"x"}]}}"#;
+    assert_eq!(kind(blocks), Some(RecordKind::Prompt));
+    let answer = r#"{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"a"}]}}"#;
+    assert_eq!(kind(answer), Some(RecordKind::Answer));
+}
+
+#[test]
+fn everything_else_is_a_record_that_does_not_count() {
+    for line in [
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"x"}]}}"#,
+        r#"{"type":"user","isSidechain":true,"message":{"content":"hi"}}"#,
+        r#"{"type":"user","isMeta":true,"message":{"content":"hi"}}"#,
+        r#"{"type":"user","isCompactSummary":true,"message":{"content":"hi"}}"#,
+        r#"{"type":"user","message":{"content":"<command-name>/clear</command-name>"}}"#,
+        r#"{"type":"user","message":{"content":[{"type":"text","text":"[Request interrupted by user]"}]}}"#,
+        r#"{"type":"assistant","isSidechain":true,"message":{"content":[]}}"#,
+        r#"{"type":"assistant","isApiErrorMessage":true,"message":{"content":[]}}"#,
+        r#"{"type":"assistant","message":{"model":"<synthetic>","content":[]}}"#,
+        r#"{"type":"summary","summary":"s","leafUuid":"u"}"#,
+        r#"{"type":"user","isSidechain":"odd","message":7}"#,
+    ] {
+        assert_eq!(kind(line), Some(RecordKind::Other), "{line}");
+    }
+    for line in
+        ["", "{}", "null", "[]", "{\"a\":1}", "{\"type\":\"user\"", "{\"type\":1}", "\0\0{\"type\":\"user\"}"]
+    {
+        assert_eq!(kind(line), None, "{line:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read(line in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = format().record(&line);
+    }
+
+    #[test]
+    fn any_folder_has_a_safe_name(cwd in "\\PC{0,300}") {
+        let name = project_name(Path::new(&cwd), true);
+        prop_assert!(name.len() <= 208 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-'));
+    }
+}

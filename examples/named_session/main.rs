@@ -1,0 +1,152 @@
+//! One mailbox, one continuous conversation.
+//!
+//! ```text
+//! cargo run --example named_session
+//! cargo run --example named_session -- --json
+//! cargo run --example named_session -- --agent claude --prompt "Fix the login bug" --branch agent/issue-42-login
+//! ```
+//!
+//! Without arguments it runs three turns with a scripted agent: a fresh one, a resumed one, and one whose session
+//! was deleted. With `--agent claude` it runs one turn with the installed Claude Code in the current folder; the
+//! next call for the same mailbox continues the conversation.
+
+mod show;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use rejoin::adapters::{Claude, ClaudeOptions, claude};
+use rejoin::core::Program;
+use rejoin::process::Environment;
+use rejoin::stores::FsStore;
+use rejoin::{LlmRequest, RESUME_SETTING, ResumeSetting, SessionKey, SessionRef, Sessions};
+use rejoin_test_support::{ScriptedAgent, fake_agent};
+
+#[derive(Debug, Parser)]
+#[command(about = "One mailbox, one continuous conversation")]
+struct Args {
+    /// Which agent to run.
+    #[arg(long, value_enum, default_value_t = AgentChoice::Scripted)]
+    agent: AgentChoice,
+    /// What to say. The scripted agent has three prompts of its own.
+    #[arg(long)]
+    prompt: Option<String>,
+    /// The unit of work that owns the conversation.
+    #[arg(long, default_value = "issue-42")]
+    mailbox: String,
+    /// The branch that names the session for people.
+    #[arg(long, default_value = "agent/issue-42-fix-login")]
+    branch: String,
+    /// Where the store keeps its folder `.agent-sessions`. [default: the current folder; a temporary one for the
+    /// scripted agent]
+    #[arg(long)]
+    state_dir: Option<PathBuf>,
+    /// The model's endpoint: a proxy, or a server on this machine.
+    #[arg(long)]
+    model_url: Option<String>,
+    /// Print one JSON object a turn, and nothing else.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum AgentChoice {
+    Scripted,
+    Claude,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    // The scripted agent is this program once more.
+    if let Some(code) = fake_agent::become_agent_if_asked() {
+        return code;
+    }
+    let args = Args::parse();
+    match run(&args).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            show::error(&*error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
+    let temporary = tempfile::tempdir()?;
+    let scripted = args.agent == AgentChoice::Scripted;
+    let here = std::env::current_dir()?;
+    let base = match &args.state_dir {
+        Some(base) => base.clone(),
+        None if scripted => temporary.path().to_owned(),
+        None => here.clone(),
+    };
+    let environment = environment(args, temporary.path());
+    let setting = environment.map().get(RESUME_SETTING).and_then(|value| value.to_str()).unwrap_or_default();
+    let setting = ResumeSetting::new().organisation(ResumeSetting::parse(setting)?);
+    let agent = match args.agent {
+        AgentChoice::Claude => claude().environment(environment),
+        AgentChoice::Scripted => scripted_claude(temporary.path())?.environment(environment),
+    };
+    let sessions = Sessions::builder(FsStore::open(&base)?).agent(agent).resume_setting(setting).build();
+
+    let session = SessionRef::new(&args.mailbox, "claude").named(&args.branch);
+    let request = |prompt: &str| LlmRequest::new(prompt).cwd(&here).session(session.clone());
+    let key = SessionKey::new(&args.mailbox, "claude")?;
+
+    if let Some(prompt) = args.prompt.as_deref().or((!scripted).then_some("What did I ask you before?")) {
+        show::title(args.json, &key, &base);
+        let result = sessions.run(request(prompt)).await;
+        return Ok(show::turn(args.json, 1, prompt, &result));
+    }
+
+    show::title(args.json, &key, &base);
+    let mut well = true;
+    for (number, prompt) in (1..).zip(["Fix the login bug", "Now add a test for it", "And write the changelog"]) {
+        if number == 3 {
+            let lost = delete_session_file(&base)?;
+            show::lost(args.json, &lost);
+        }
+        let result = sessions.run(request(prompt)).await;
+        well &= show::turn(args.json, number, prompt, &result);
+    }
+    show::audit(args.json, &key, &sessions.audit(&key, None).await?);
+    Ok(well)
+}
+
+/// The scripted agent needs nothing from the environment; the real one needs its credentials.
+fn environment(args: &Args, home: &Path) -> Environment {
+    let mut environment = match args.agent {
+        AgentChoice::Scripted => Environment::bare().pass(&["PATH", RESUME_SETTING]).set("HOME", home),
+        AgentChoice::Claude => Environment::inherited(),
+    };
+    if let Some(url) = &args.model_url {
+        environment = environment.set("ANTHROPIC_BASE_URL", url);
+    }
+    environment
+}
+
+fn scripted_claude(folder: &Path) -> Result<Claude, Box<dyn Error>> {
+    let agent = ScriptedAgent::claude(folder, "You have told me {{turns}} thing(s) so far; I remember all of them.")?;
+    let program = agent.leading_args.iter().fold(Program::new(&agent.program), |p, arg| p.leading_arg(arg));
+    Ok(claude().options(ClaudeOptions::default().program(program)))
+}
+
+/// What a clean-up job, a new machine or a user does one day: the agent's file of the session is gone.
+fn delete_session_file(base: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let mut folders = vec![base.join(".agent-sessions/state")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+                std::fs::remove_file(&path)?;
+                return Ok(path.strip_prefix(base).unwrap_or(&path).to_owned());
+            }
+        }
+    }
+    Err("the agent kept no session file".into())
+}

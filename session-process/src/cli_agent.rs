@@ -1,0 +1,230 @@
+//! A command-line agent, run as its dialect says.
+
+use session_core::decide::Verdict;
+use session_core::error::{AgentError, AgentErrorKind};
+use session_core::{
+    AgentAdapter, AgentEvent, AgentId, Asked, CliDialect, Decoder, EndedBy, EventSink, Evidence, Exit,
+    Installation, Mode, NativeId, Observation, RunId, Turn, TurnReport, async_trait,
+};
+use tokio::sync::Mutex;
+use tracing::Instrument;
+
+use crate::Environment;
+use crate::launch::Launch;
+use crate::lines::Piece;
+use crate::pump::{Job, Outcome, pump};
+use crate::{links, locate, probe, tree};
+
+const MAX_LINE: usize = 64 * 1024 * 1024;
+
+/// Runs a [`CliDialect`] as an [`AgentAdapter`].
+///
+/// Needs a tokio runtime with its I/O and time drivers.
+#[derive(Debug)]
+pub struct CliAgent<D> {
+    dialect: D,
+    environment: Environment,
+    max_line: usize,
+    installed: Mutex<Option<(probe::Stamp, Installation)>>,
+}
+
+impl<D: CliDialect> CliAgent<D> {
+    /// An agent that speaks this dialect, with the environment that this process has now.
+    pub fn new(dialect: D) -> Self {
+        Self {
+            dialect,
+            environment: Environment::inherited(),
+            max_line: MAX_LINE,
+            installed: Mutex::new(None),
+        }
+    }
+
+    /// The environment that the agent starts from.
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = environment;
+        self
+    }
+
+    /// The longest line of output that is looked at, in bytes; default 64 MiB. Of a longer one, only the
+    /// beginning is passed on, as [`AgentEvent::Noise`]. Memory for a line is taken as it comes.
+    #[must_use]
+    pub const fn max_line_bytes(mut self, bytes: usize) -> Self {
+        self.max_line = bytes;
+        self
+    }
+
+    /// The dialect.
+    #[must_use]
+    pub const fn dialect(&self) -> &D {
+        &self.dialect
+    }
+
+    async fn attempt(&self, turn: Turn<'_>, sink: &mut dyn EventSink) -> Result<TurnReport, AgentError> {
+        let evidence = |observation, outcome: Outcome| Evidence {
+            asked: asked(turn.mode),
+            version: turn.installation.version.as_ref().map(|version| version.text.clone()),
+            exit: outcome.exit,
+            ended_by: outcome.ended_by,
+            stderr_tail: outcome.stderr_tail,
+            observation,
+            leftovers_ended: outcome.leftovers,
+        };
+        if turn.cancel.is_cancelled() {
+            let outcome = Outcome {
+                exit: Exit::Unknown,
+                ended_by: Some(EndedBy::Cancel),
+                stderr_tail: String::new(),
+                leftovers: 0,
+            };
+            let evidence = evidence(Observation::default(), outcome);
+            return Ok(TurnReport { verdict: Verdict::Cancelled, evidence });
+        }
+        let id = self.dialect.id();
+        let base = self.environment.map();
+        let spec = self.dialect.command(&turn, base).map_err(|error| {
+            let mode = match turn.mode {
+                Mode::Fresh { .. } => "a new session",
+                Mode::Resume { .. } => "a resume",
+                Mode::Fork { .. } => "a fork",
+            };
+            AgentError::new(AgentErrorKind::Command, id.clone(), mode).with_source(error)
+        })?;
+        let version = turn.installation.version.as_ref();
+        links::prepare(id, &self.dialect.state(turn.state_dir, base, version))?;
+        let mut env = base.clone();
+        spec.env.iter().for_each(|change| env.apply(change));
+        let mut args = self.dialect.program().leading_args;
+        args.extend(spec.args);
+        let launch = Launch {
+            agent: id,
+            run: turn.run,
+            program: &turn.installation.program,
+            args,
+            env,
+            cwd: turn.cwd,
+            has_input: !spec.stdin.is_empty(),
+        };
+        let child = launch.start().await?;
+        tracing::Span::current().record("pid", child.pid);
+
+        let mut fold = Fold {
+            decoder: self.dialect.decoder(&turn),
+            observation: Observation::default(),
+            sink,
+            max_line: self.max_line,
+        };
+        let job = Job {
+            run: turn.run,
+            input: spec.stdin,
+            max_line: self.max_line,
+            limits: turn.limits,
+            cancel: turn.cancel,
+        };
+        let outcome = pump(child, job, &mut |piece| fold.take(&piece)).await;
+        let evidence = evidence(fold.observation, outcome);
+        tracing::debug!(exit = ?evidence.exit, ended_by = ?evidence.ended_by, "the agent ended");
+        Ok(TurnReport { verdict: self.verdict(&evidence), evidence })
+    }
+
+    /// Who ended the process without having heard the agent's own end knows the verdict; all else is the
+    /// dialect's to say.
+    fn verdict(&self, evidence: &Evidence) -> Verdict {
+        match evidence.ended_by {
+            Some(EndedBy::StartLimit | EndedBy::IdleLimit | EndedBy::TotalLimit)
+                if evidence.observation.end.is_none() =>
+            {
+                Verdict::TimedOut
+            }
+            Some(EndedBy::Cancel) if evidence.observation.end.is_none() => Verdict::Cancelled,
+            _ => self.dialect.classify(evidence),
+        }
+    }
+}
+
+fn asked(mode: Mode<'_>) -> Asked {
+    match mode {
+        Mode::Fresh { id } => Asked::Fresh(id.cloned()),
+        Mode::Resume { id } => Asked::Resume(id.clone()),
+        Mode::Fork { source, .. } => Asked::Fork(source.clone()),
+    }
+}
+
+/// Lines to events, to what is known of the attempt and to the caller.
+struct Fold<'a> {
+    decoder: Box<dyn Decoder>,
+    observation: Observation,
+    sink: &'a mut dyn EventSink,
+    max_line: usize,
+}
+
+impl Fold<'_> {
+    /// Says whether the agent said that it is done.
+    fn take(&mut self, piece: &Piece<'_>) -> bool {
+        let mut finished = false;
+        let (observation, sink) = (&mut self.observation, &mut *self.sink);
+        let mut emit = |event: &AgentEvent<'_>| {
+            observation.observe(event);
+            finished |= matches!(event, AgentEvent::Finished(_));
+            sink.event(event);
+        };
+        match piece {
+            Piece::Line(line) => self.decoder.line(line, &mut emit),
+            Piece::Cut(head) => {
+                tracing::warn!(limit = self.max_line, "a line of output is longer than the limit");
+                let head = String::from_utf8_lossy(head);
+                let line = format!("[a line of more than {} bytes, left out] {head}", self.max_line);
+                emit(&AgentEvent::Noise { line: &line });
+            }
+        }
+        finished
+    }
+}
+
+#[async_trait]
+impl<D: CliDialect> AgentAdapter for CliAgent<D> {
+    fn id(&self) -> &AgentId {
+        self.dialect.id()
+    }
+
+    fn accepts_id(&self, id: &NativeId) -> bool {
+        self.dialect.accepts_id(id)
+    }
+
+    /// The answer is kept as long as the program's file, and files among its leading arguments, stay as they
+    /// are.
+    async fn detect(&self) -> Result<Installation, AgentError> {
+        let program = self.dialect.program();
+        // Held while asking: one probe answers for all that wait for it.
+        let mut installed = self.installed.lock().await;
+        let path = locate::locate(self.dialect.id(), &program.program, self.environment.map())?;
+        let stamp = probe::Stamp::of(&path, &program.leading_args);
+        if let Some((known, installation)) = &*installed
+            && *known == stamp
+        {
+            return Ok(installation.clone());
+        }
+        let version =
+            probe::version(&self.dialect, self.environment.map(), &path, program.leading_args).await?;
+        tracing::debug!(agent = %self.dialect.id(), program = %path.display(), %version, "found");
+        let capabilities = self.dialect.capabilities(Some(&version));
+        let installation = Installation { program: path, version: Some(version), capabilities };
+        *installed = Some((stamp, installation.clone()));
+        Ok(installation)
+    }
+
+    async fn run(&self, turn: Turn<'_>, sink: &mut dyn EventSink) -> Result<TurnReport, AgentError> {
+        let program = turn.installation.program.display();
+        let span = tracing::debug_span!("attempt", agent = %self.dialect.id(), run = %turn.run, %program,
+            pid = tracing::field::Empty);
+        self.attempt(turn, sink).instrument(span).await
+    }
+
+    /// Where processes cannot be looked at (other systems than Linux), nothing is found.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends the waiting; what was found has been asked to end, not killed.
+    async fn reap(&self, run: RunId) -> u32 {
+        tree::reap(run).await
+    }
+}

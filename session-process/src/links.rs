@@ -1,0 +1,58 @@
+//! The links in a state dir that make a part of the user's own configuration visible there.
+
+use std::io;
+use std::path::Path;
+
+use session_core::Link;
+use session_core::error::{AgentError, AgentErrorKind};
+use session_core::{AgentId, StateLayout};
+
+/// Makes the links that are missing. What stands in the place of one is left alone, whatever it is.
+pub(crate) fn prepare(agent: &AgentId, layout: &StateLayout) -> Result<(), AgentError> {
+    for link in &layout.links {
+        make(link).map_err(|error| {
+            AgentError::new(AgentErrorKind::State, agent.clone(), link.at.display().to_string())
+                .with_source(error)
+        })?;
+    }
+    Ok(())
+}
+
+fn make(link: &Link) -> io::Result<()> {
+    if link.at.symlink_metadata().is_ok() || !link.target.try_exists()? {
+        return Ok(());
+    }
+    if let Some(folder) = link.at.parent() {
+        create(folder)?;
+    }
+    match symlink(&link.target, &link.at) {
+        // Another runner was faster.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(unix)]
+fn create(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn create(folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)
+}
+
+#[cfg(unix)]
+fn symlink(target: &Path, at: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(target, at)
+}
+
+#[cfg(windows)]
+fn symlink(target: &Path, at: &Path) -> io::Result<()> {
+    if target.is_dir() {
+        std::os::windows::fs::symlink_dir(target, at)
+    } else {
+        std::os::windows::fs::symlink_file(target, at)
+    }
+}

@@ -1,0 +1,10 @@
+//! Agents played by shell scripts, run for real.
+#![cfg(unix)]
+
+mod ends;
+mod folder;
+mod leftovers;
+mod probe;
+mod start;
+mod stream;
+mod support;

@@ -1,0 +1,196 @@
+//! What is done with records, as blocking calls.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use session_core::error::{StoreError, StoreErrorKind};
+use session_core::{Document, Guard, ListOptions, Page, Removed, Saved, SessionKey};
+
+use crate::atomic;
+use crate::error::At;
+use crate::files::{self, Folder, Unopened};
+use crate::layout::{self, Layout};
+use crate::lock;
+use crate::record::{self, Record, Unreadable};
+
+/// How often the leftovers of dead writers are looked for.
+const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// The records of one store.
+#[derive(Debug)]
+pub(crate) struct Records {
+    pub(crate) layout: Layout,
+    swept: Mutex<Option<Instant>>,
+}
+
+impl Records {
+    pub(crate) const fn new(layout: Layout) -> Self {
+        Self { layout, swept: Mutex::new(None) }
+    }
+
+    /// Reads a record. Needs no lock: a record is replaced as a whole.
+    pub(crate) fn read(
+        &self,
+        operation: &'static str,
+        key: &SessionKey,
+    ) -> Result<Option<Record>, StoreError> {
+        let path = self.layout.record(key);
+        let at = At::new(operation, &path);
+        let (mut file, metadata) = match files::open_to_read(&path) {
+            Ok(opened) => opened,
+            // Nothing in a folder that is there; a folder that has gone may have held anything.
+            Err(Unopened::Absent) if self.layout.records().is_dir() => return Ok(None),
+            Err(unopened) => return Err(unopened.at(at, StoreErrorKind::Corrupt)),
+        };
+        let mut bytes = Vec::new();
+        read_start(&mut file, &mut bytes).map_err(|error| at.io(error))?;
+        // What is no record is not read to its end, however long it is.
+        record::check_length(&bytes, metadata.len()).map_err(|error| unreadable(at, error))?;
+        file.read_to_end(&mut bytes).map_err(|error| at.io(error))?;
+        record::decode(bytes, key).map(Some).map_err(|error| unreadable(at, error))
+    }
+
+    pub(crate) fn save(
+        &self,
+        key: &SessionKey,
+        document: &Document,
+        guard: &Guard,
+    ) -> Result<Saved, StoreError> {
+        let _lock = lock::for_write("save", &self.layout.write_lock(key))?;
+        // Unreadable content is not written over: its bytes are to be set aside, and a newer version's kept.
+        let current = self.read("save", key)?.map(|record| record.revision);
+        if !guard.admits(current.as_ref()) {
+            return Ok(Saved::Refused { current });
+        }
+        let revision = record::next_revision(current.as_ref(), &atomic::unique());
+        let folder = Folder::open("save", self.layout.records())?;
+        self.sweep_sometimes(&folder);
+        let path = self.layout.record(key);
+        let content = record::encode(key, &revision, document.as_bytes());
+        atomic::replace(&folder, &path, &content).map_err(|error| At::new("save", &path).io(error))?;
+        Ok(Saved::Done(revision))
+    }
+
+    pub(crate) fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
+        let _lock = lock::for_write("remove", &self.layout.write_lock(key))?;
+        let Some(Record { revision: current, .. }) = self.read("remove", key)? else {
+            return Ok(Removed::NothingThere);
+        };
+        if !guard.admits(Some(&current)) {
+            return Ok(Removed::Refused { current });
+        }
+        let folder = Folder::open("remove", self.layout.records())?;
+        let path = self.layout.record(key);
+        let removed = fs::remove_file(&path).and_then(|()| folder.sync());
+        removed.map_err(|error| At::new("remove", &path).io(error))?;
+        Ok(Removed::Done)
+    }
+
+    /// Moves whatever stands in the place of a record: a file, a link itself, a directory.
+    pub(crate) fn set_aside(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
+        let _lock = lock::for_write("set_aside", &self.layout.write_lock(key))?;
+        match self.read("set_aside", key) {
+            Ok(None) => return Ok(None),
+            // A newer version can read it.
+            Err(error) if error.kind() == StoreErrorKind::Newer => return Err(error),
+            // What can be read here may still be unreadable to the caller.
+            Ok(Some(_)) | Err(_) => {}
+        }
+        let path = self.layout.record(key);
+        let records = Folder::open("set_aside", self.layout.records())?;
+        let quarantine = Folder::open("set_aside", self.layout.quarantine())?;
+        let aside = self.layout.quarantined(key, &atomic::unique());
+        let moved = fs::rename(&path, &aside).and_then(|()| quarantine.sync()).and_then(|()| records.sync());
+        moved.map_err(|error| At::new("set_aside", &path).io(error))?;
+        tracing::warn!(%key, place = %aside.display(), "a record was set aside");
+        Ok(Some(aside.display().to_string()))
+    }
+
+    /// Lists keys in the order of their names.
+    pub(crate) fn list(&self, options: &ListOptions) -> Result<Page<SessionKey>, StoreError> {
+        let after = options.after.as_ref().map(layout::key_segment);
+        let mut names = self.names()?;
+        names.retain(|name| after.as_ref().is_none_or(|after| name > after));
+        names.sort_unstable();
+        let mut items = Vec::new();
+        for name in names {
+            let path = self.layout.records().join(format!("{name}{}", layout::RECORD_SUFFIX));
+            let Some(key) = listed(&path)?.filter(|key| layout::key_segment(key) == name) else { continue };
+            if options.limit.is_some_and(|limit| items.len() >= limit) {
+                return Ok(Page { items, more: true });
+            }
+            items.push(key);
+        }
+        Ok(Page { items, more: false })
+    }
+
+    fn names(&self) -> Result<Vec<String>, StoreError> {
+        let folder = self.layout.records();
+        let at = At::new("list", &folder);
+        let entries = fs::read_dir(&folder).map_err(|error| at.io(error))?;
+        let mut names = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(|error| at.io(error))?.file_name();
+            let name = name.to_str().and_then(|name| name.strip_suffix(layout::RECORD_SUFFIX));
+            names.extend(name.map(str::to_owned));
+        }
+        Ok(names)
+    }
+
+    fn sweep_sometimes(&self, folder: &Folder) {
+        let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
+        if swept.is_none_or(|last| last.elapsed() > SWEEP_EVERY) {
+            *swept = Some(Instant::now());
+            drop(swept);
+            atomic::sweep(folder);
+        }
+    }
+}
+
+/// The key in a record's header. What cannot be read is passed over, with a warning; a store that cannot be
+/// asked is an error, so that no key is taken for gone.
+fn listed(path: &Path) -> Result<Option<SessionKey>, StoreError> {
+    let at = At::new("list", path);
+    let read = || {
+        let (mut file, _) = match files::open_to_read(path) {
+            Ok(opened) => opened,
+            // Removed since the folder was read.
+            Err(Unopened::Absent) => return Ok(None),
+            Err(unopened) => return Err(unopened.at(at, StoreErrorKind::Corrupt)),
+        };
+        let mut start = Vec::new();
+        read_start(&mut file, &mut start).map_err(|error| at.io(error))?;
+        let (header, _) = record::header(&start).map_err(|error| unreadable(at, error))?;
+        Ok(Some(header.key))
+    };
+    match read() {
+        Err(error)
+            if matches!(
+                error.kind(),
+                StoreErrorKind::Corrupt | StoreErrorKind::Newer | StoreErrorKind::PermissionDenied
+            ) =>
+        {
+            let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+            tracing::warn!(path = %path.display(), cause, "an unreadable record is not listed");
+            Ok(None)
+        }
+        answer => answer,
+    }
+}
+
+fn read_start(file: &mut fs::File, bytes: &mut Vec<u8>) -> io::Result<usize> {
+    file.take(record::MAX_HEADER as u64).read_to_end(bytes)
+}
+
+fn unreadable(at: At<'_>, error: Unreadable) -> StoreError {
+    let kind = match error {
+        Unreadable::Newer(_) => StoreErrorKind::Newer,
+        Unreadable::Header(_) | Unreadable::OtherKey(_) | Unreadable::Length { .. } | Unreadable::Hash => {
+            StoreErrorKind::Corrupt
+        }
+    };
+    at.error(kind, error)
+}

@@ -1,0 +1,193 @@
+//! [`FsStore`]: the port, one blocking task an operation.
+
+use std::fmt;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use session_core::error::{StoreError, StoreErrorKind};
+use session_core::{
+    AuditEntry, AuditEvent, AuditSeq, Document, Guard, Holder, LeaseOutcome, ListOptions, Page, Removed,
+    Saved, SessionKey, SessionStore, StoreCapabilities, StoreReach, Stored, async_trait,
+};
+
+use crate::error::{At, Finding};
+use crate::files::{self, Folder, Unopened};
+use crate::layout::{self, Layout};
+use crate::record::STORE_FORMAT;
+use crate::records::Records;
+use crate::{atomic, audit, lock, state};
+
+/// A store in a folder of the local file system. Clones share it; so does every other store that was opened
+/// on the same base, in this process or another.
+#[derive(Clone)]
+pub struct FsStore(Arc<Inner>);
+
+struct Inner {
+    base: PathBuf,
+    records: Records,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    store: u64,
+}
+
+impl FsStore {
+    /// Opens the store in `{base}/.agent-sessions`, and makes that folder where it is missing. `base` itself
+    /// must exist, so that a path mistyped or a disk not mounted is not taken for an empty store. A relative
+    /// `base` is taken from the present working directory, once.
+    ///
+    /// Blocks for a few system calls; the first time, until the new folder is durable.
+    ///
+    /// # Errors
+    /// [`StoreError`], of kind `Unavailable` when `base` is missing; `PermissionDenied` when the store is not
+    /// accessible or belongs to another user; `Newer` when a newer version made it; `Corrupt` when its
+    /// `version.json` cannot be read; `Other` when something that is not a folder, such as a symbolic link,
+    /// stands in the place of a folder.
+    pub fn open(base: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let base = base.as_ref();
+        let base = std::path::absolute(base).map_err(|error| At::new("open", base).io(error))?;
+        let layout = Layout::new(&base);
+        state::private_dir("open", &base, &[layout::ROOT])?;
+        check_version(&layout)?;
+        for folder in [layout::RECORDS, layout::AUDIT, layout::LOCKS, layout::STATE, layout::QUARANTINE] {
+            state::private_dir("open", &base, &[layout::ROOT, folder])?;
+        }
+        Ok(Self(Arc::new(Inner { base, records: Records::new(layout) })))
+    }
+
+    /// The folder of the store: `{base}/.agent-sessions`.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.0.records.layout.root()
+    }
+
+    /// Runs a blocking operation to its end, also when nobody waits for it any more.
+    async fn hop<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        act: impl FnOnce(&Inner) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let inner = Arc::clone(&self.0);
+        // Without a tokio runtime there is no thread to go to: the caller's own has to do.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return act(&inner) };
+        match runtime.spawn_blocking(move || act(&inner)).await {
+            Ok(answer) => answer,
+            Err(error) if error.is_cancelled() => {
+                Err(At::new(operation, self.root()).error(StoreErrorKind::Unavailable, Finding::NotRun))
+            }
+            Err(error) => Err(At::new(operation, self.root()).error(StoreErrorKind::Other, error)),
+        }
+    }
+}
+
+/// Reads the format of the store, or writes it down where the store is new.
+fn check_version(layout: &Layout) -> Result<(), StoreError> {
+    let path = layout.version_file();
+    let at = At::new("open", &path);
+    let mut text = Vec::new();
+    match files::open_to_read(&path) {
+        Ok((file, _)) => file.take(4096).read_to_end(&mut text).map_err(|error| at.io(error))?,
+        Err(Unopened::Absent) => {
+            let folder = Folder::open("open", layout.root().to_owned())?;
+            let content = format!("{{\"store\":{STORE_FORMAT}}}\n");
+            return atomic::replace(&folder, &path, content.as_bytes()).map_err(|error| at.io(error));
+        }
+        Err(unopened) => return Err(unopened.at(at, StoreErrorKind::Corrupt)),
+    };
+    match serde_json::from_slice::<Version>(&text) {
+        Ok(Version { store: STORE_FORMAT }) => Ok(()),
+        Ok(Version { store }) => {
+            let newer = store > STORE_FORMAT;
+            let kind = if newer { StoreErrorKind::Newer } else { StoreErrorKind::Corrupt };
+            Err(at.error(kind, Finding::Format(store)))
+        }
+        Err(error) => Err(at.error(StoreErrorKind::Corrupt, error)),
+    }
+}
+
+impl fmt::Debug for FsStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FsStore").field(&self.root()).finish()
+    }
+}
+
+#[async_trait]
+impl SessionStore for FsStore {
+    fn capabilities(&self) -> StoreCapabilities {
+        StoreCapabilities::durable(StoreReach::Host).with_state_dirs()
+    }
+
+    async fn load(&self, key: &SessionKey) -> Result<Option<Stored>, StoreError> {
+        let key = key.clone();
+        self.hop("load", move |inner| {
+            Ok(inner
+                .records
+                .read("load", &key)?
+                .map(|record| Stored { document: Document::new(record.document), revision: record.revision }))
+        })
+        .await
+    }
+
+    async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Result<Saved, StoreError> {
+        let (key, document, guard) = (key.clone(), document.clone(), guard.clone());
+        self.hop("save", move |inner| inner.records.save(&key, &document, &guard)).await
+    }
+
+    async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
+        let (key, guard) = (key.clone(), guard.clone());
+        self.hop("remove", move |inner| inner.records.remove(&key, &guard)).await
+    }
+
+    async fn set_aside(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
+        let key = key.clone();
+        self.hop("set_aside", move |inner| inner.records.set_aside(&key)).await
+    }
+
+    async fn list(&self, options: &ListOptions) -> Result<Page<SessionKey>, StoreError> {
+        let options = options.clone();
+        self.hop("list", move |inner| inner.records.list(&options)).await
+    }
+
+    async fn append_audit(&self, key: &SessionKey, event: &AuditEvent) -> Result<AuditSeq, StoreError> {
+        let (key, event) = (key.clone(), event.clone());
+        self.hop("append_audit", move |inner| {
+            let layout = &inner.records.layout;
+            let _lock = lock::for_write("append_audit", &layout.write_lock(&key))?;
+            audit::append(&layout.audit(&key), layout.audits(), &event)
+        })
+        .await
+    }
+
+    async fn audit(&self, key: &SessionKey, after: Option<AuditSeq>) -> Result<Vec<AuditEntry>, StoreError> {
+        let key = key.clone();
+        self.hop("audit", move |inner| {
+            let layout = &inner.records.layout;
+            audit::read(&layout.audit(&key), &layout.audits(), after)
+        })
+        .await
+    }
+
+    async fn lease(&self, key: &SessionKey, holder: &Holder) -> Result<LeaseOutcome, StoreError> {
+        let (key, holder) = (key.clone(), holder.clone());
+        self.hop("lease", move |inner| {
+            let layout = &inner.records.layout;
+            lock::lease(&layout.lease_lock(&key), layout.locks(), &holder)
+        })
+        .await
+    }
+
+    async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
+        let key = key.clone();
+        self.hop("state_dir", move |inner| {
+            let (mailbox, agent) = (layout::mailbox_segment(&key), layout::agent_segment(&key));
+            // The upper folders were made by `open`. Where they have gone, the disk may have gone with them.
+            drop(Folder::open("state_dir", inner.records.layout.states())?);
+            let names = [layout::ROOT, layout::STATE, &mailbox, &agent];
+            state::private_dir("state_dir", &inner.base, &names).map(Some)
+        })
+        .await
+    }
+}

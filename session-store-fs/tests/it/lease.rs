@@ -1,0 +1,108 @@
+//! Leases within one process.
+
+use std::fs;
+
+use session_core::{Holder, Lease, LeaseOutcome, SessionStore as _};
+use session_store_fs::FsStore;
+
+use crate::{Fixture, holder, key};
+
+async fn take(store: &FsStore, mailbox: &str, pid: u32) -> Result<Lease, Option<Holder>> {
+    match store.lease(&key(mailbox), &holder(pid)).await.unwrap() {
+        LeaseOutcome::Held(lease) => Ok(lease),
+        LeaseOutcome::Busy { by } => Err(by),
+    }
+}
+
+#[tokio::test]
+async fn two_handles_exclude_each_other() {
+    let at = Fixture::new();
+    let other = FsStore::open(at.dir.path()).unwrap();
+    let lease = take(&at.store, "a", 1).await.unwrap();
+    assert_eq!(lease.fence(), 1);
+    for store in [&at.store, &other] {
+        assert_eq!(take(store, "a", 2).await.unwrap_err(), Some(holder(1)));
+    }
+    // Another key is free, and who holds the lease can save.
+    assert_eq!(take(&other, "b", 2).await.unwrap().fence(), 1);
+    at.put(&key("a"), "x").await;
+    drop(lease);
+    let lease = take(&other, "a", 2).await.unwrap();
+    assert_eq!(lease.fence(), 2);
+    assert_eq!(take(&at.store, "a", 1).await.unwrap_err(), Some(holder(2)));
+}
+
+#[tokio::test]
+async fn numbers_grow_with_every_grant() {
+    let at = Fixture::new();
+    for fence in 1..=20 {
+        let store = FsStore::open(at.dir.path()).unwrap();
+        assert_eq!(take(&store, "a", 1).await.unwrap().fence(), fence);
+    }
+    assert!(at.path("locks/a@claude.lock").exists(), "the file stays in place");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_racing_runners_one_gets_each_number() {
+    let at = Fixture::new();
+    let tasks: Vec<_> = (0..8)
+        .map(|i| {
+            let store = FsStore::open(at.dir.path()).unwrap();
+            tokio::spawn(async move {
+                let mut fences = Vec::new();
+                while fences.len() < 5 {
+                    match take(&store, "a", i).await {
+                        Ok(lease) => fences.push(lease.fence()),
+                        Err(_) => tokio::task::yield_now().await,
+                    }
+                }
+                fences
+            })
+        })
+        .collect();
+    let mut fences = Vec::new();
+    for task in tasks {
+        fences.extend(task.await.unwrap());
+    }
+    fences.sort_unstable();
+    assert_eq!(fences, (1..=40).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_damaged_lock_file_still_excludes() {
+    let at = Fixture::new();
+    drop(take(&at.store, "a", 1).await.unwrap());
+    drop(take(&at.store, "a", 1).await.unwrap());
+    let path = at.path("locks/a@claude.lock");
+    // The half of the last grant is lost: its number may be granted again, the one before may not.
+    let mut content = fs::read(&path).unwrap();
+    content[..100].fill(0);
+    fs::write(&path, &content).unwrap();
+    let lease = take(&at.store, "a", 1).await.unwrap();
+    assert_eq!(lease.fence(), 2);
+    fs::write(&path, "garbage").unwrap();
+    assert_eq!(take(&at.store, "a", 2).await.unwrap_err(), None);
+    drop(lease);
+    assert_eq!(take(&at.store, "a", 2).await.unwrap().fence(), 1);
+    fs::write(&path, "").unwrap();
+    assert_eq!(take(&at.store, "a", 2).await.unwrap().fence(), 1);
+}
+
+#[tokio::test]
+async fn a_dropped_question_leaves_no_lease() {
+    let at = Fixture::new();
+    let (key, who) = (key("a"), holder(1));
+    for _ in 0..20 {
+        let mut question = at.store.lease(&key, &who);
+        std::future::poll_fn(|context| {
+            let _ = question.as_mut().poll(context);
+            std::task::Poll::Ready(())
+        })
+        .await;
+        drop(question);
+    }
+    // Each task is bound to end, and takes its lease with it.
+    while take(&at.store, "a", 2).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,101 @@
+//! The catalog: find, scan, sum up.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use session_core::error::CatalogError;
+use session_core::{
+    Inspection, Places, Presence, SessionCatalog, SessionQuery, TranscriptFormat, async_trait,
+};
+
+use crate::find::{Found, find, is_denied};
+use crate::scan::{Tally, scan};
+
+/// A catalog of sessions that lie in one file each.
+#[derive(Debug, Clone)]
+pub struct FileCatalog<F> {
+    format: Arc<F>,
+}
+
+impl<F: TranscriptFormat> FileCatalog<F> {
+    /// A catalog of files in this format.
+    #[must_use]
+    pub fn new(format: F) -> Self {
+        Self { format: Arc::new(format) }
+    }
+}
+
+#[async_trait]
+impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
+    /// # Errors
+    /// [`CatalogError`] for input/output errors other than "not there" and "not allowed".
+    ///
+    /// # Cancel safety
+    /// Nothing is written. A dropped future leaves a read running to its end on the blocking pool.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError> {
+        let places = self.format.places(&query);
+        let format = Arc::clone(&self.format);
+        let id = query.id.clone();
+        let looked_at = root(&places);
+        let look = tokio::task::spawn_blocking(move || look(&*format, &places)).await;
+        let inspection = look.unwrap_or_else(|error| {
+            Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
+        })?;
+        tracing::debug!(%id, path = ?inspection.path, presence = ?inspection.presence, turns = inspection.user_turns,
+            skipped = inspection.skipped_lines, torn = inspection.torn_tail, "looked at a session");
+        Ok(inspection)
+    }
+}
+
+fn root(places: &Places) -> PathBuf {
+    places
+        .exact
+        .first()
+        .or(places.in_children_of.as_ref().map(|(folder, _)| folder))
+        .cloned()
+        .unwrap_or_default()
+}
+
+fn look(format: &dyn TranscriptFormat, places: &Places) -> Result<Inspection, CatalogError> {
+    match find(places)? {
+        Found::Nothing => Ok(Inspection::MISSING),
+        Found::Unusable(path) => Ok(damaged(path)),
+        Found::File(path, file) => match scan(format, file) {
+            Ok(tally) => Ok(sum_up(path, tally)),
+            Err(error) if is_denied(&error) => Ok(damaged(path)),
+            Err(error) => Err(failed(&path, error)),
+        },
+    }
+}
+
+pub(crate) fn failed(path: &Path, error: io::Error) -> CatalogError {
+    CatalogError { path: path.to_owned(), source: error.into() }
+}
+
+fn damaged(path: PathBuf) -> Inspection {
+    Inspection { presence: Presence::Damaged, path: Some(path), ..Inspection::MISSING }
+}
+
+fn sum_up(path: PathBuf, tally: Tally) -> Inspection {
+    let presence = if tally.user_turns + tally.answers > 0 {
+        Presence::Present
+    } else if tally.records > 0 || (tally.skipped_lines == 0 && !tally.torn_tail) {
+        Presence::Empty
+    } else {
+        Presence::Damaged
+    };
+    Inspection {
+        presence,
+        path: Some(path),
+        user_turns: tally.user_turns,
+        answers: tally.answers,
+        bytes: tally.bytes,
+        began_in: tally.began_in,
+        torn_tail: tally.torn_tail,
+        skipped_lines: tally.skipped_lines,
+    }
+}

@@ -1,0 +1,185 @@
+//! One pass over a file of JSON lines, in constant memory.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
+
+use session_core::{RecordFacts, RecordKind, TranscriptFormat};
+
+/// The longest line that is read. Longer ones are left out, so that memory stays bounded.
+const LINE_LIMIT: usize = 32 << 20;
+
+const CHUNK: usize = 128 << 10;
+
+/// What was counted.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) records: u64,
+    pub(crate) user_turns: u64,
+    pub(crate) answers: u64,
+    pub(crate) bytes: u64,
+    pub(crate) began_in: Option<PathBuf>,
+    pub(crate) torn_tail: bool,
+    pub(crate) skipped_lines: u64,
+}
+
+pub(crate) fn scan(format: &dyn TranscriptFormat, file: impl Read) -> io::Result<Tally> {
+    scan_lines(format, BufReader::with_capacity(CHUNK, file), LINE_LIMIT)
+}
+
+fn scan_lines(format: &dyn TranscriptFormat, mut file: impl BufRead, limit: usize) -> io::Result<Tally> {
+    let mut tally = Tally::default();
+    // The start of a line that does not lie in one chunk.
+    let mut carried = Vec::new();
+    let mut too_long = false;
+    loop {
+        let chunk = match file.fill_buf() {
+            Ok(chunk) => chunk,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if chunk.is_empty() {
+            tally.end(format, &carried, too_long);
+            return Ok(tally);
+        }
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', chunk) {
+            let piece = &chunk[start..end];
+            start = end + 1;
+            if too_long || carried.len() + piece.len() > limit {
+                tally.skipped_lines += 1;
+            } else if carried.is_empty() {
+                tally.line(format, piece);
+            } else {
+                carried.extend_from_slice(piece);
+                tally.line(format, &carried);
+            }
+            carried.clear();
+            too_long = false;
+        }
+        let rest = &chunk[start..];
+        if too_long || carried.len() + rest.len() > limit {
+            too_long = true;
+            carried.clear();
+        } else {
+            carried.extend_from_slice(rest);
+        }
+        let length = chunk.len();
+        tally.bytes += length as u64;
+        file.consume(length);
+    }
+}
+
+impl Tally {
+    /// A line that ended with a newline.
+    fn line(&mut self, format: &dyn TranscriptFormat, line: &[u8]) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        match format.record(line) {
+            Some(facts) => self.count(facts),
+            None => {
+                self.skipped_lines += 1;
+                if let Some(facts) = glued(format, line) {
+                    self.count(facts);
+                }
+            }
+        }
+    }
+
+    /// What stands behind the last newline.
+    fn end(&mut self, format: &dyn TranscriptFormat, line: &[u8], too_long: bool) {
+        if too_long {
+            self.torn_tail = true;
+        } else if !line.trim_ascii().is_empty() {
+            match format.record(line) {
+                Some(facts) => self.count(facts),
+                None => match glued(format, line) {
+                    Some(facts) => {
+                        self.skipped_lines += 1;
+                        self.count(facts);
+                    }
+                    None => self.torn_tail = true,
+                },
+            }
+        }
+    }
+
+    fn count(&mut self, facts: RecordFacts) {
+        self.records += 1;
+        match facts.kind {
+            RecordKind::Prompt => self.user_turns += 1,
+            RecordKind::Answer => self.answers += 1,
+            RecordKind::Other => {}
+        }
+        if self.began_in.is_none() {
+            self.began_in = facts.cwd;
+        }
+    }
+}
+
+/// The whole record at the end of a line that begins with half of one, or with NULs.
+///
+/// From the end: an object inside of the record does not reach to the end of the line, so the first one that
+/// does is the record itself, and each try is as short as the object. A record that does not count is left: it
+/// could be a part of the torn half.
+fn glued(format: &dyn TranscriptFormat, line: &[u8]) -> Option<RecordFacts> {
+    memchr::memmem::rfind_iter(line, b"{\"")
+        .filter_map(|at| format.record(&line[at..]))
+        .find(|facts| facts.kind != RecordKind::Other)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Letters;
+
+    impl TranscriptFormat for Letters {
+        fn places(&self, _: &session_core::SessionQuery<'_>) -> session_core::Places {
+            session_core::Places::default()
+        }
+
+        fn record(&self, line: &[u8]) -> Option<RecordFacts> {
+            let kind = match line.trim_ascii() {
+                b"{\"p\"}" => RecordKind::Prompt,
+                b"{\"a\"}" => RecordKind::Answer,
+                b"{\"o\"}" => RecordKind::Other,
+                _ => return None,
+            };
+            Some(RecordFacts { kind, cwd: None })
+        }
+    }
+
+    fn tally(text: &[u8], chunk: usize, limit: usize) -> Tally {
+        scan_lines(&Letters, BufReader::with_capacity(chunk, Cursor::new(text)), limit).unwrap()
+    }
+
+    #[test]
+    fn the_size_of_the_chunks_changes_nothing() {
+        let text = b"{\"p\"}\n{\"a\"}\r\n\nxx{\"a\"}\nrubbish\n{\"o\"}\n{\"p\"";
+        let whole = tally(text, 4096, 100);
+        assert_eq!((whole.user_turns, whole.answers, whole.records), (1, 2, 4));
+        assert_eq!((whole.skipped_lines, whole.torn_tail), (2, true));
+        for chunk in 1..text.len() {
+            assert_eq!(tally(text, chunk, 100), whole, "chunks of {chunk}");
+        }
+    }
+
+    #[test]
+    fn a_line_over_the_limit_is_left_out_and_the_rest_is_read() {
+        let text = [b"{\"p\"}\n".to_vec(), vec![b'x'; 50], b"\n{\"a\"}\n".to_vec()].concat();
+        for chunk in 1..80 {
+            let tally = tally(&text, chunk, 20);
+            assert_eq!(
+                (tally.user_turns, tally.answers, tally.skipped_lines),
+                (1, 1, 1),
+                "chunks of {chunk}"
+            );
+            assert_eq!((tally.bytes, tally.torn_tail), (text.len() as u64, false));
+        }
+        assert!(tally(&[b'x'; 50], 7, 20).torn_tail);
+    }
+}

@@ -1,0 +1,10 @@
+//! The whole of Rejoin, with the real process runner and the embedded store, over the fake agent.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bad_input;
+mod fallbacks;
+mod happy;
+mod processes;
+mod stage;
+mod stores;

@@ -1,0 +1,148 @@
+//! What every file and crate of the house must look like.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// No file is longer than this.
+const FILE_LIMIT: usize = 400;
+/// The orchestration reads top to bottom.
+const LIFECYCLE_LIMIT: usize = 200;
+/// The rooms of every adapter crate.
+const ROOMS: &[&str] = &["lib", "dialect", "options", "command", "wire", "decode", "verdict", "transcript", "state"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// The files below the root, build products and hidden folders left out.
+fn files() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !name.starts_with('.') && name != "target" {
+                folders.push(path);
+            } else if path.is_file() {
+                found.push(path);
+            }
+        }
+    }
+    assert!(found.len() > 50, "the walk finds the house");
+    found
+}
+
+fn crates() -> Vec<PathBuf> {
+    let with_manifest = |path: &PathBuf| path.file_name().is_some_and(|name| name == "Cargo.toml");
+    files().into_iter().filter(with_manifest).map(|path| path.parent().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn files_stay_small() {
+    let long: Vec<_> = files()
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .filter_map(|path| {
+            let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+            let limit = if path.ends_with("session-core/src/lifecycle.rs") { LIFECYCLE_LIMIT } else { FILE_LIMIT };
+            (lines > limit).then(|| format!("{} has {lines} lines", path.display()))
+        })
+        .collect();
+    assert!(long.is_empty(), "{long:#?}");
+}
+
+#[test]
+fn every_published_crate_says_what_it_is() {
+    for folder in crates() {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        assert!(manifest.contains("description ="), "{} has no description", folder.display());
+        if !manifest.contains("publish = false") {
+            let readme = std::fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+            assert!(readme.lines().count() > 5, "{} has no README", folder.display());
+        }
+    }
+}
+
+#[test]
+fn every_adapter_has_the_same_rooms() {
+    let adapters: Vec<_> =
+        crates().into_iter().filter(|f| f.file_name().unwrap().to_string_lossy().starts_with("adapter-")).collect();
+    assert!(!adapters.is_empty());
+    for adapter in adapters {
+        for room in ROOMS {
+            let there = adapter.join(format!("src/{room}.rs")).exists() || adapter.join("src").join(room).is_dir();
+            assert!(there, "{} has no room {room}", adapter.display());
+        }
+    }
+}
+
+/// The arrows: adapters, store, process and transcript see the core alone; the core sees none of them.
+#[test]
+fn the_arrows_point_down() {
+    let pure = ["session-core", "adapter-claude"];
+    let house = ["session-process", "session-store-fs", "session-transcript", "adapter-claude", "rejoin"];
+    for folder in crates() {
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        if !["session-core", "session-process", "session-store-fs", "session-transcript", "adapter-claude"]
+            .contains(&name.as_str())
+        {
+            continue;
+        }
+        let output = Command::new(env!("CARGO"))
+            .args(["tree", "-p", &name, "-e", "normal", "--prefix", "none", "--offline"])
+            .current_dir(root())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let tree = String::from_utf8(output.stdout).unwrap();
+        let crates: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert!(crates.contains(&name.as_str()));
+        for sibling in house.iter().filter(|sibling| **sibling != name) {
+            assert!(!crates.contains(sibling), "{name} sees {sibling}");
+        }
+        if pure.contains(&name.as_str()) {
+            for runtime in ["tokio", "rustix", "process-wrap"] {
+                assert!(!crates.contains(&runtime), "{name} is pure and sees {runtime}");
+            }
+        }
+    }
+}
+
+/// The stated minimum is one that every dependency keeps.
+#[test]
+fn no_dependency_needs_a_newer_compiler_than_stated() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--offline", "--locked"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let number = |text: &str| -> Vec<u32> { text.split('.').map(|part| part.parse().unwrap()).collect() };
+    let packages = metadata["packages"].as_array().unwrap();
+    let stated = packages.iter().find(|package| package["name"] == "rejoin").unwrap();
+    let stated = number(stated["rust_version"].as_str().unwrap());
+    let newer: Vec<_> = packages
+        .iter()
+        .filter(|package| package["rust_version"].as_str().is_some_and(|version| number(version) > stated))
+        .map(|package| format!("{} needs {}", package["name"], package["rust_version"]))
+        .collect();
+    assert!(newer.is_empty(), "{newer:#?}");
+}
+
+/// Every fixture is a whole one: its files, and the verdict expected of it.
+#[test]
+fn no_fixture_is_half() {
+    let expects: Vec<_> = files().into_iter().filter(|path| path.ends_with("expect.json")).collect();
+    assert!(!expects.is_empty());
+    for path in files() {
+        let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        let Some(at) = parts.iter().position(|part| part == "fixtures") else { continue };
+        if parts.len() > at + 3 {
+            assert!(path.with_file_name("expect.json").exists(), "{} belongs to no whole fixture", path.display());
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The fake agent for programs that play it themselves, such as examples.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::fake_agent::leading_args;
+
+/// This very program as a scripted agent: it must call
+/// [`become_agent_if_asked`](crate::fake_agent::become_agent_if_asked) first thing in `main`.
+#[derive(Debug, Clone)]
+pub struct ScriptedAgent {
+    /// The program to run.
+    pub program: PathBuf,
+    /// What stands before the agent's own arguments.
+    pub leading_args: Vec<String>,
+}
+
+impl ScriptedAgent {
+    /// Plays the session behaviour of Claude Code, answering with this text; `{{turns}}` and the other names of
+    /// [`fake_agent`](crate::fake_agent) expand in it.
+    ///
+    /// # Errors
+    /// When the script cannot be written into the folder.
+    pub fn claude(folder: &Path, say: &str) -> io::Result<Self> {
+        Self::with_cases(folder, &json!([{ "steps": [{ "claude": { "say": say } }] }]))
+    }
+
+    /// Plays these cases.
+    ///
+    /// # Errors
+    /// When the script cannot be written into the folder.
+    pub fn with_cases(folder: &Path, cases: &Value) -> io::Result<Self> {
+        let script = folder.join("scripted-agent.json");
+        std::fs::write(&script, json!({ "cases": cases }).to_string())?;
+        Ok(Self { program: std::env::current_exe()?, leading_args: leading_args(&script) })
+    }
+}

@@ -1,0 +1,135 @@
+//! Installs the pinned CLIs with npm, one folder a version, and runs the suite against them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::{Outcome, cargo, root, sandbox};
+
+/// Where the exact versions stand, and nowhere else.
+const VERSIONS: &str = "tests/real_cli/versions.json";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Which of the pinned versions of each agent.
+    #[arg(long, value_enum, default_value_t = Which::All)]
+    versions: Which,
+    /// Only this agent.
+    #[arg(long)]
+    agent: Option<String>,
+    /// Install, and run nothing.
+    #[arg(long)]
+    install_only: bool,
+    /// Write the rows of `docs/verified.md` anew in place of comparing them.
+    #[arg(long)]
+    bless: bool,
+    /// What to hand to the test program: a filter, `--exact`, `--test-threads`.
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Which {
+    /// The first pinned one.
+    Newest,
+    /// The first and the last pinned one.
+    Ends,
+    /// All pinned ones.
+    All,
+}
+
+#[derive(Deserialize)]
+struct Pins {
+    package: String,
+    program: String,
+    versions: Vec<Pin>,
+}
+
+#[derive(Deserialize)]
+struct Pin {
+    version: String,
+}
+
+#[derive(Serialize)]
+struct Installed {
+    agent: String,
+    version: String,
+    program: PathBuf,
+    path: String,
+}
+
+pub(crate) fn run(args: &Args) -> Outcome {
+    let text = std::fs::read_to_string(root().join(VERSIONS)).map_err(|error| format!("{VERSIONS}: {error}"))?;
+    let pins: BTreeMap<String, Pins> = serde_json::from_str(&text).map_err(|error| format!("{VERSIONS}: {error}"))?;
+    let mut installed = Vec::new();
+    for (agent, pins) in pins.iter().filter(|(agent, _)| args.agent.as_ref().is_none_or(|only| only == *agent)) {
+        let last = pins.versions.len().saturating_sub(1);
+        for (at, pin) in pins.versions.iter().enumerate() {
+            let wanted = match args.versions {
+                Which::Newest => at == 0,
+                Which::Ends => at == 0 || at == last,
+                Which::All => true,
+            };
+            if wanted {
+                installed.push(install(agent, pins, &pin.version)?);
+            }
+        }
+    }
+    if installed.is_empty() {
+        return Err(format!("nothing in {VERSIONS} fits"));
+    }
+    if args.install_only {
+        return Ok(());
+    }
+    let program = cargo::build(&["test", "-p", "rejoin-tests", "--test", "real_cli", "--no-run"], "real_cli")?;
+    let (mut command, open) = sandbox::command(&program);
+    if let Some(why) = open {
+        eprintln!("xtask: {why}; running without one");
+    }
+    let json = serde_json::to_string(&installed).map_err(|error| error.to_string())?;
+    command.env("REJOIN_REAL_CLIS", json).args(&args.rest).current_dir(root());
+    if args.bless {
+        command.env("REJOIN_BLESS", "1");
+    }
+    let status = command.status().map_err(|error| format!("{}: {error}", program.display()))?;
+    if status.success() { Ok(()) } else { Err(format!("the suite failed: {status}")) }
+}
+
+fn install(agent: &str, pins: &Pins, version: &str) -> Result<Installed, String> {
+    let folder = root().join(format!("target/real-cli/{agent}-{version}"));
+    let program = folder.join("node_modules/.bin").join(&pins.program);
+    // The mark is written last, so that half an installation is made again.
+    let mark = folder.join("installed");
+    if !mark.exists() {
+        println!("installing {agent} {version}");
+        let fail = |error: std::io::Error| format!("{}: {error}", folder.display());
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(fail)?;
+        }
+        std::fs::create_dir_all(&folder).map_err(fail)?;
+        let status = Command::new("npm")
+            .args(["install", "--no-fund", "--no-audit", "--no-package-lock", "--loglevel=error", "--prefix"])
+            .arg(&folder)
+            .arg(format!("{}@{version}", pins.package))
+            .status()
+            .map_err(|error| format!("npm could not be started ({error}); install Node.js with npm"))?;
+        if !status.success() || !program.exists() {
+            return Err(format!("npm could not install {}@{version}", pins.package));
+        }
+        std::fs::write(&mark, "").map_err(fail)?;
+    }
+    println!("{agent} {version} is at {}", program.display());
+    Ok(Installed { agent: agent.to_owned(), version: version.to_owned(), program, path: child_path() })
+}
+
+/// The folders that a CLI needs: Node for the older ones, git and a shell for all.
+fn child_path() -> String {
+    let node = std::env::var_os("PATH").and_then(|path| {
+        std::env::split_paths(&path).find(|folder: &PathBuf| Path::new(folder).join("node").exists())
+    });
+    let folders = node.into_iter().map(|folder| folder.display().to_string());
+    folders.chain(["/usr/local/bin", "/usr/bin", "/bin"].map(str::to_owned)).collect::<Vec<_>>().join(":")
+}
