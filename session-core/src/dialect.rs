@@ -136,7 +136,8 @@ pub struct Link {
 pub struct StateLayout {
     /// The directory below which session files lie.
     pub sessions: Option<PathBuf>,
-    /// Environment changes that make the agent use the state dir.
+    /// Environment changes that make the agent use the state dir. The runner carries them out before those of the
+    /// command.
     pub env: Vec<EnvChange>,
     /// Links to make in the state dir before a run.
     pub links: Vec<Link>,

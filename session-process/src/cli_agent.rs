@@ -91,9 +91,10 @@ impl<D: CliDialect> CliAgent<D> {
             AgentError::new(AgentErrorKind::Command, id.clone(), mode).with_source(error)
         })?;
         let version = turn.installation.version.as_ref();
-        links::prepare(id, &self.dialect.state(turn.state_dir, base, version))?;
+        let layout = self.dialect.state(turn.state_dir, base, version);
+        links::prepare(id, &layout)?;
         let mut env = base.clone();
-        spec.env.iter().for_each(|change| env.apply(change));
+        layout.env.iter().chain(&spec.env).for_each(|change| env.apply(change));
         let mut args = self.dialect.program().leading_args;
         args.extend(spec.args);
         let launch = Launch {
