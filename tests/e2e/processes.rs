@@ -83,7 +83,9 @@ async fn text_arrives_as_it_was_written() {
 async fn full_pipes_and_noise_do_not_stop_a_run() {
     let stage = Stage::new();
     let flood = json!({ "text": "x".repeat(1000) + "\n", "times": 5000 });
-    let steps = json!([{ "stderr_repeat": flood }, { "stdout_repeat": flood }, { "claude": {} }, { "stdout": "no end" }]);
+    let init = json!({ "type": "system", "subtype": "init", "session_id": "{{sid}}", "cwd": "/w" });
+    let end = json!({ "type": "result", "subtype": "success", "is_error": false, "session_id": "{{sid}}", "result": "done" });
+    let steps = json!([{ "stderr_repeat": flood }, { "stdout_repeat": flood }, { "line": init }, { "line": end }]);
     let script = json!({ "stdin": "ignore", "log": stage.path("calls.jsonl"), "cases": [{ "steps": steps }] });
     std::fs::write(stage.path("script.json"), script.to_string()).unwrap();
     let prompt = "p".repeat(1 << 20);
