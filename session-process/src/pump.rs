@@ -101,7 +101,7 @@ pub(crate) async fn pump(mut child: Child, job: Job<'_>, take: &mut Take<'_>) ->
             {
                 news.exit = Some(status.map_or(Exit::Unknown, exit_of));
             }
-            if course.heeds_cancel() && cancelled.as_mut().poll(context).is_ready() {
+            if course.is_running() && cancelled.as_mut().poll(context).is_ready() {
                 news.cancelled = true;
             }
             news.alarm = timer.as_mut().poll(context).is_ready();
@@ -141,8 +141,9 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
-    const fn heeds_cancel(&self) -> bool {
-        matches!(self.stage, Stage::Running | Stage::Draining { .. })
+    /// Only what still runs can be cancelled; the rest is bounded without it.
+    const fn is_running(&self) -> bool {
+        matches!(self.stage, Stage::Running)
     }
 
     /// When to look again if nothing is heard until then.
@@ -192,8 +193,7 @@ impl Course<'_> {
                 if news.moved.heard {
                     *heard = now;
                 }
-                if pipes.at_end() || news.cancelled || now >= *heard + DRAIN_SILENCE || now >= *since + DRAIN
-                {
+                if pipes.at_end() || now >= *heard + DRAIN_SILENCE || now >= *since + DRAIN {
                     self.look_for_leftovers(now);
                 }
             }

@@ -12,6 +12,7 @@ pub(crate) enum Finding {
     NotAFile(&'static str),
     #[error("it is {0}, not a directory")]
     NotADirectory(&'static str),
+    #[cfg(unix)]
     #[error("it belongs to user {owner}, this process runs as user {us}")]
     Owner { owner: u32, us: u32 },
     #[error("its format is {0}; this version knows format 1")]

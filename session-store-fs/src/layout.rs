@@ -296,7 +296,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #![proptest_config(ProptestConfig::with_cases(500))]
 
         #[test]
         fn names_are_injective_and_safe(a in key(), b in key()) {

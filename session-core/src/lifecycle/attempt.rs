@@ -37,6 +37,8 @@ pub(super) struct Tried {
     pub(super) usage: Usage,
     pub(super) cost_usd: Option<f64>,
     pub(super) policy: Policy,
+    /// The session that the attempt ran in: the one that the agent named, else the one asked for.
+    pub(super) ran_in: Option<NativeId>,
     is_fork: bool,
 }
 
@@ -214,12 +216,12 @@ impl Lifecycle {
         let counter = target.and_then(|target| target.binding.cost_counter);
         let idle =
             report.verdict != Verdict::Completed && report.evidence.observation.activity() == Activity::None;
-        let lies_in = seen.or(asked).filter(|_| !(idle && course.attempt == Attempt::Resume));
-        let persisted = match lies_in {
+        let ran_in = seen.or(asked);
+        let persisted = match ran_in.as_ref().filter(|_| !(idle && course.attempt == Attempt::Resume)) {
             None => Persisted::No,
             Some(id) => {
                 let state_dir = scene.state_dir.clone();
-                let after = self.inspect(job, scene, &id, state_dir).await;
+                let after = self.inspect(job, scene, id, state_dir).await;
                 persisted(before.as_ref().filter(|_| continuity == Continuity::Kept), after.as_ref())
             }
         };
@@ -236,6 +238,7 @@ impl Lifecycle {
             continuity,
             persisted,
             policy: scene.facts.policy,
+            ran_in,
             is_fork,
         })
     }

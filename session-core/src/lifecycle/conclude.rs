@@ -2,14 +2,12 @@
 
 use crate::decide::{Attempt, Verdict, Why, settle};
 use crate::error::{AgentError, RunError};
-use crate::{
-    AgentEvent, AuditEvent, AuditSeq, Exit, FailedRun, LlmResult, NativeId, Recorded, Route, Usage, Warning,
-};
+use crate::{AgentEvent, AuditEvent, AuditSeq, Exit, FailedRun, LlmResult, NativeId, Route, Usage, Warning};
 
 use super::Lifecycle;
 use super::admit::Job;
 use super::attempt::Tried;
-use super::ledger::{Ledger, NewSession, ResumeOutcome};
+use super::ledger::{Ledger, NewSession, Outcome, ResumeOutcome};
 use super::resolve::Scene;
 
 /// All attempts of a run, the last one apart.
@@ -39,7 +37,7 @@ impl Lifecycle {
 
         let counter = last.evidence.observation.end.as_ref().and_then(|end| end.cost_usd);
         let version = scene.installation.version.as_ref().map(|version| version.text.clone());
-        let seen = last.evidence.observation.session.clone().map(|native_id| NewSession {
+        let ran_in = last.ran_in.clone().map(|native_id| NewSession {
             native_id,
             began_in: match scene
                 .target
@@ -53,7 +51,8 @@ impl Lifecycle {
             forked_from: scene.target.as_ref().filter(|_| is_fork).map(|t| t.binding.native_id.clone()),
             why,
         });
-        ledger.settle(settle(last.settle_facts(why)), seen, counter, failure.or(why), now);
+        let outcome = Outcome { cost_counter: counter, why: failure.or(why), now };
+        ledger.settle(settle(last.settle_facts(why)), ran_in, &outcome);
         ledger.count_resume(resume_outcome(&earlier, &last, why));
         let all = || earlier.iter().chain([&last]);
         let usage = all().fold(Usage::default(), |mut sum, tried| {
@@ -78,7 +77,7 @@ impl Lifecycle {
         event.attempts.clone_from(&attempts);
         event.agent_version.clone_from(&version);
         warn_of(&last, &mut scene.warnings);
-        let audit_seq = self.write_audit(job, &mut scene, event, &ledger).await;
+        let audit_seq = self.write_audit(job, &mut scene, event).await;
 
         let recorded = ledger.recorded;
         tracing::info!(key = %job.key, run = %job.run, route = route.code(), why = failure.or(route.why()).map(Why::code),
@@ -138,9 +137,7 @@ impl Lifecycle {
         error: Option<&AgentError>,
     ) {
         let touched = ledger.record.in_flight.take().is_some();
-        if error.is_some() {
-            ledger.record.candidate = None;
-        }
+        ledger.forget_proposed();
         if touched {
             self.persist(&mut ledger).await;
         }
@@ -149,20 +146,11 @@ impl Lifecycle {
         event.before = ledger.record.binding.as_ref().map(|binding| binding.native_id.clone());
         event.after.clone_from(&event.before);
         event.detail = error.map(ToString::to_string);
-        self.write_audit(job, &mut scene, event, &ledger).await;
+        self.write_audit(job, &mut scene, event).await;
     }
 
     /// Writes the events of the run. A log that cannot be written never spoils the run.
-    async fn write_audit(
-        &self,
-        job: &Job<'_>,
-        scene: &mut Scene,
-        event: AuditEvent,
-        ledger: &Ledger,
-    ) -> Option<AuditSeq> {
-        if let Recorded::Withheld(Why::StoreUnavailable) = ledger.recorded {
-            return None;
-        }
+    async fn write_audit(&self, job: &Job<'_>, scene: &mut Scene, event: AuditEvent) -> Option<AuditSeq> {
         let mut seq = None;
         for event in scene.events.drain(..).chain([event]) {
             match self.store.append_audit(&job.key, &event).await {

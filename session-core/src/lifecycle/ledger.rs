@@ -14,6 +14,10 @@ pub(super) struct Ledger {
     pub(super) guard: Guard,
     /// Whether what was learned is in the store; anything but `Saved` ends the writing.
     pub(super) recorded: Recorded,
+    /// Whether the candidate is of this run.
+    pub(super) proposed: bool,
+    /// The session that the run wanted to continue.
+    pub(super) sought: Option<NativeId>,
 }
 
 /// A session that an attempt starts.
@@ -49,6 +53,11 @@ impl Ledger {
             candidate.binding.used_at = now;
             return;
         }
+        // A candidate of an earlier run that nobody could look at may still be there.
+        if let Some(old) = self.record.candidate.take().filter(|_| !self.proposed) {
+            self.record.retire(&old.binding, why.map_or("id_changed", Why::code), now, true);
+        }
+        self.proposed = true;
         self.record.candidate = Some(Candidate {
             binding: Binding {
                 native_id,
@@ -73,6 +82,7 @@ impl Ledger {
         let Some(candidate) = self.record.candidate.take() else { return };
         if candidate.replaces || self.record.binding.is_none() {
             self.bind(candidate.binding, candidate.why.as_deref().unwrap_or("id_changed"), now);
+            self.fact = RecordFact::Confirmed;
         } else {
             self.record.retire(&candidate.binding, "stood_aside", now, true);
         }
@@ -84,37 +94,29 @@ impl Ledger {
         if let Some(old) = self.record.binding.take()
             && old.native_id != binding.native_id
         {
-            let gone = matches!(why, "session_missing" | "session_empty");
-            self.record.retire(&old, why, now, !gone);
+            let gone = self.sought.as_ref() == Some(&old.native_id);
+            self.record.retire(&old, why, now, !(gone && matches!(why, "session_missing" | "session_empty")));
         }
         self.record.binding = Some(binding);
     }
 
-    /// Carries out what was decided about the session of the last attempt.
-    pub(super) fn settle(
-        &mut self,
-        settlement: Settlement,
-        seen: Option<NewSession>,
-        cost_counter: Option<f64>,
-        why: Option<Why>,
-        now: Timestamp,
-    ) {
-        let version = seen.as_ref().and_then(|session| session.agent_version.clone());
-        let resumed_in_force = match (&seen, &self.record.binding) {
-            (Some(seen), Some(binding)) => seen.native_id == binding.native_id,
+    /// Carries out what was decided about the session that the last attempt ran in.
+    pub(super) fn settle(&mut self, settlement: Settlement, ran_in: Option<NewSession>, outcome: &Outcome) {
+        let Outcome { cost_counter, why, now } = *outcome;
+        let in_force = match (&ran_in, &self.record.binding) {
+            (Some(session), Some(binding)) => session.native_id == binding.native_id,
             (None, _) => true,
             (Some(_), None) => false,
         };
-        if let Some(session) = seen
-            && !resumed_in_force
-        {
+        let version = ran_in.as_ref().and_then(|session| session.agent_version.clone());
+        if let Some(session) = ran_in.filter(|_| !in_force) {
             self.propose(session, now);
         }
-        if let Some(candidate) = &mut self.record.candidate {
+        if let Some(candidate) = self.record.candidate.as_mut().filter(|_| !in_force) {
             candidate.binding.cost_counter = cost_counter.or(candidate.binding.cost_counter);
         }
         match settlement {
-            Settlement::Bind if resumed_in_force => {
+            Settlement::Bind if in_force => {
                 self.record.candidate = None;
                 if let Some(binding) = &mut self.record.binding {
                     binding.phase = Phase::Confirmed;
@@ -131,16 +133,25 @@ impl Ledger {
                 }
             }
             Settlement::KeepBinding => {
-                self.record.candidate = None;
-                self.note_counter(resumed_in_force, cost_counter);
+                self.forget_proposed();
+                self.note_counter(in_force, cost_counter);
             }
             Settlement::Poison => {
-                self.record.candidate = None;
-                self.note_counter(resumed_in_force, cost_counter);
-                if let Some(binding) = &mut self.record.binding {
-                    binding.poisoned = Some(why.map_or("session_incompatible", Why::code).to_owned());
+                let code = why.map_or("session_incompatible", Why::code);
+                self.note_counter(in_force, cost_counter);
+                match (&mut self.record.binding, self.record.candidate.take()) {
+                    (Some(binding), _) if in_force => binding.poisoned = Some(code.to_owned()),
+                    (_, Some(candidate)) => self.record.retire(&candidate.binding, code, now, true),
+                    (_, None) => {}
                 }
             }
+        }
+    }
+
+    /// Forgets the candidate, if this run made it; one of an earlier run is not this run's to judge.
+    pub(super) fn forget_proposed(&mut self) {
+        if self.proposed {
+            self.record.candidate = None;
         }
     }
 
@@ -175,6 +186,16 @@ impl Ledger {
             ok,
         });
     }
+}
+
+/// What the end of a run says beside the settlement.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outcome {
+    /// The agent's running cost figure.
+    pub(super) cost_counter: Option<f64>,
+    /// The reason, if there is one.
+    pub(super) why: Option<Why>,
+    pub(super) now: Timestamp,
 }
 
 /// After so many failed resumes in a row, the next run goes straight to fresh.

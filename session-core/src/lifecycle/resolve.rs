@@ -79,6 +79,7 @@ impl Lifecycle {
             events,
         };
         self.choose_target(job, &mut scene, &mut ledger).await?;
+        ledger.sought = scene.target.as_ref().map(|target| target.binding.native_id.clone());
         Ok((scene, ledger))
     }
 
@@ -114,6 +115,8 @@ impl Lifecycle {
             fact,
             guard: Guard::Absent,
             recorded,
+            proposed: false,
+            sought: None,
         };
         if let Some(error) = hold.take_error() {
             return blank(RecordFact::Unavailable, Recorded::Failed(error));
@@ -128,7 +131,8 @@ impl Lifecycle {
                         Some(binding) => fact_of(binding.phase),
                     };
                     let guard = Guard::Revision(stored.revision);
-                    return Ledger { record: *record, fact, guard, recorded: Recorded::Saved };
+                    let recorded = Recorded::Saved;
+                    return Ledger { record: *record, fact, guard, recorded, proposed: false, sought: None };
                 }
                 codec::Decoded::Newer(_) => {
                     let why = crate::decide::Why::RecordNewer;

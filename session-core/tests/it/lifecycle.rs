@@ -251,3 +251,30 @@ async fn a_turn_that_was_not_kept_is_reported_and_confirms_nothing() {
     assert!(first.warnings.contains(&Warning::NotPersisted));
     assert_eq!(bench.bound().await, None);
 }
+
+/// Nobody can look: a session that was started and never confirmed is tried, and trouble of the run does not
+/// take it away.
+#[tokio::test]
+async fn an_unconfirmed_session_survives_trouble_that_is_not_its_own() {
+    let bench = bench_with(Scripted::new(), false);
+    bench.agent.will([Act::FailAfterKeeping(Verdict::Crashed)]);
+    bench.fails("one").await;
+    let candidate = bench.record().await.candidate.unwrap().binding.native_id;
+    for verdict in [Verdict::RateLimited, Verdict::Unauthenticated] {
+        bench.agent.will([Act::Fail(verdict, Activity::None)]);
+        bench.fails("two").await;
+    }
+    let third = bench.run("three").await;
+    assert_eq!((third.route, third.session_id), (Route::Resumed, Some(candidate)));
+    assert_eq!(third.text, "2", "the first prompt is still known");
+}
+
+/// An agent that dies before it names its session, but after it kept a turn of it.
+#[tokio::test]
+async fn a_session_that_was_kept_without_a_word_is_found() {
+    let bench = bench();
+    bench.agent.will([Act::KeepInSilence]);
+    let (_, run) = bench.fails("one").await;
+    assert!(run.session_id.is_some());
+    assert_eq!(bench.run("two").await.text, "2");
+}

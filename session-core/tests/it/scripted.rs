@@ -67,6 +67,8 @@ pub(crate) enum Act {
     Fail(Verdict, session_core::decide::Activity),
     /// Fails like this after the turn was kept.
     FailAfterKeeping(Verdict),
+    /// Crashes after the turn was kept, without a word.
+    KeepInSilence,
     /// Cannot be started.
     CannotStart,
     /// Names its session and then never ends.
@@ -190,6 +192,10 @@ impl AgentAdapter for Scripted {
                 if activity == session_core::decide::Activity::Acted {
                     say(AgentEvent::ToolStarted { id: "t", name: "Bash" });
                 }
+            }
+            Act::KeepInSilence => {
+                verdict = Verdict::Crashed;
+                keep(&own, copied);
             }
             Act::FailAfterKeeping(failure) => {
                 verdict = failure;

@@ -78,6 +78,17 @@ async fn a_descendant_with_a_scrubbed_environment_is_found_by_its_parents() {
 }
 
 #[tokio::test]
+async fn an_orphan_with_a_scrubbed_environment_is_found_in_its_group() {
+    let stage = Stage::new(&format!(
+        r#"(env -i DIR="$DIR" sh -c 'echo $$ > "$DIR/escaped"; exec /bin/sleep 1000' >/dev/null 2>&1 &)
+        while [ ! -s "$DIR/escaped" ]; do :; done; {END}"#
+    ));
+    let report = stage.run(&mut NoSink).await.unwrap();
+    assert_eq!((report.verdict, report.evidence.leftovers_ended), (Verdict::Completed, 1));
+    assert!(!is_there(escaped(&stage)));
+}
+
+#[tokio::test]
 async fn a_leftover_that_ignores_the_request_to_end_is_killed() {
     let mut stage = Stage::new(&format!(
         r#"(setsid sh -c 'trap "" TERM; echo $$ > "$DIR/escaped"; while :; do sleep 0.05; done' >/dev/null 2>&1 &)

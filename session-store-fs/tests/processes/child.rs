@@ -150,6 +150,8 @@ fn full(base: &Path) {
     };
     assert_unavailable(failed);
     assert_eq!(now(store.audit(&key("a"), None)).unwrap().len() as u64, appended);
+    let log = std::fs::read(store.root().join("audit/a@claude.jsonl")).unwrap();
+    assert!(log.ends_with(b"\n"), "no half-written entry stays");
     // A lease that was granted once needs no space.
     let LeaseOutcome::Held(lease) = now(store.lease(&key("a"), &us())).unwrap() else { panic!("busy") };
     assert_eq!(lease.fence(), 2);

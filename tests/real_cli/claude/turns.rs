@@ -1,6 +1,6 @@
 //! Turns that go well.
 
-use rejoin::{LlmRequest, ResumePolicy, Route, RunError, SessionRef, Why};
+use rejoin::{LlmRequest, LlmResult, ResumePolicy, Route, RunError, SessionRef, Why};
 
 use crate::pinned::Pinned;
 use crate::stage::{Stage, reply};
@@ -21,28 +21,28 @@ pub(crate) async fn fresh_resume_fork(cli: &Pinned) {
         assert_eq!((seen.user_turns, seen.first.as_str(), seen.last.as_str()), (2, "alpha", "beta"));
         assert_eq!(second.session_id, first.session_id);
 
-        let fork = LlmRequest::new("gamma")
-            .cwd(&stage.project)
-            .session(SessionRef::new("issue-42-b", "claude"))
-            .fork_of(SessionRef::new("issue-42", "claude"));
-        if !look && !cli.at_least([2, 0, 73]) {
-            // Nobody looked where the original lies, so its state dir cannot be reached from another one.
-            continue;
-        }
-        let before = stage.bound().await;
-        let original = std::fs::read(stage.transcript(&before)).unwrap();
-        let forked = stage.row(&scenario("fork"), look, fork).await;
         if look {
-            let forked = forked.unwrap();
-            assert_eq!(forked.route, Route::Forked);
-            assert_ne!(forked.session_id, first.session_id);
-            assert_eq!(reply(&forked).user_turns, 3, "the fork knows what was said before");
-            assert_eq!(std::fs::read(stage.transcript(&before)).unwrap(), original, "the original is untouched");
+            fork(&stage, &first).await;
         }
         let third = stage.run("delta").await.unwrap();
         assert_eq!((third.route, reply(&third).user_turns), (Route::Resumed, 3));
         assert_eq!(third.session_id, first.session_id);
     }
+}
+
+/// Forks the conversation of the stage, which lies in a state dir of its own.
+async fn fork(stage: &Stage, first: &LlmResult) {
+    let request = LlmRequest::new("gamma")
+        .cwd(&stage.project)
+        .session(SessionRef::new("issue-42-b", "claude"))
+        .fork_of(SessionRef::new("issue-42", "claude"));
+    let id = stage.bound().await;
+    let original = std::fs::read(stage.transcript(&id)).unwrap();
+    let forked = stage.row("fork", true, request).await.unwrap();
+    assert_eq!(forked.route, Route::Forked);
+    assert_ne!(forked.session_id, first.session_id);
+    assert_eq!(reply(&forked).user_turns, 3, "the fork knows what was said before");
+    assert_eq!(std::fs::read(stage.transcript(&id)).unwrap(), original, "the original is untouched");
 }
 
 pub(crate) async fn the_state_dir_holds_the_session_and_the_home_does_not(cli: &Pinned) {
