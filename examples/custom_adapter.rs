@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use rejoin::core::decide::Verdict;
 use rejoin::core::error::CommandError;
 use rejoin::core::{
-    CliDialect, CommandSpec, Decoder, EnvMap, Evidence, Exit, Final, Mode, Program, ReachCapability, StateLayout,
-    Turn, Version,
+    CliDialect, CommandSpec, Decoder, EnvMap, Evidence, Exit, Final, Mode, Program, ReachCapability,
+    StateLayout, Turn, Version,
 };
 use rejoin::process::{CliAgent, Environment};
 use rejoin::stores::MemoryStore;
@@ -148,6 +148,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let result = run("call Ada").await?;
-    println!("{:<10} {}  ({})", result.route.code(), result.text, result.resume_fallback.map_or("", |why| why.code()));
+    println!(
+        "{:<10} {}  ({})",
+        result.route.code(),
+        result.text,
+        result.resume_fallback.map_or("", |why| why.code())
+    );
     Ok(())
 }

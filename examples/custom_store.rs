@@ -67,9 +67,10 @@ impl SessionStore for Rows {
     }
 
     async fn load(&self, key: &SessionKey) -> Result<Option<Stored>, StoreError> {
-        Ok(self.lock().get(key).and_then(|row| {
-            Some(Stored { document: row.document.clone()?, revision: row.current()? })
-        }))
+        Ok(self
+            .lock()
+            .get(key)
+            .and_then(|row| Some(Stored { document: row.document.clone()?, revision: row.current()? })))
     }
 
     async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Result<Saved, StoreError> {
@@ -104,7 +105,9 @@ impl SessionStore for Rows {
         let rows = self.lock();
         let mut keys = rows
             .iter()
-            .filter(|(key, row)| row.document.is_some() && options.after.as_ref().is_none_or(|after| *key > after))
+            .filter(|(key, row)| {
+                row.document.is_some() && options.after.as_ref().is_none_or(|after| *key > after)
+            })
             .map(|(key, _)| key.clone());
         let items = keys.by_ref().take(options.limit.unwrap_or(usize::MAX)).collect();
         Ok(Page { items, more: keys.next().is_some() })
@@ -149,7 +152,8 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
     let folder = tempfile::tempdir()?;
     let scripted = ScriptedAgent::claude(folder.path(), "Prompt {{turns}} of this conversation.")?;
-    let program = scripted.leading_args.iter().fold(Program::new(&scripted.program), |p, arg| p.leading_arg(arg));
+    let program =
+        scripted.leading_args.iter().fold(Program::new(&scripted.program), |p, arg| p.leading_arg(arg));
     let agent = claude()
         .options(ClaudeOptions::default().program(program))
         .environment(Environment::bare().pass(&["PATH"]).set("HOME", folder.path()));

@@ -24,7 +24,8 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
     let folder = tempfile::tempdir()?;
     let scripted = ScriptedAgent::claude(folder.path(), "Prompt {{turns}} of this conversation.")?;
-    let program = scripted.leading_args.iter().fold(Program::new(&scripted.program), |p, arg| p.leading_arg(arg));
+    let program =
+        scripted.leading_args.iter().fold(Program::new(&scripted.program), |p, arg| p.leading_arg(arg));
     let agent = claude()
         .options(ClaudeOptions::default().program(program))
         .environment(Environment::bare().pass(&["PATH"]).set("HOME", folder.path()));
@@ -32,7 +33,9 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
 
     let here = std::env::current_dir()?;
     let request = |prompt: &str| {
-        LlmRequest::new(prompt).cwd(&here).session(SessionRef::new("issue-7", "claude").named("agent/issue-7"))
+        LlmRequest::new(prompt)
+            .cwd(&here)
+            .session(SessionRef::new("issue-7", "claude").named("agent/issue-7"))
     };
 
     // Nothing is bound yet: there is nothing to continue, and nothing is started.

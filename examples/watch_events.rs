@@ -28,7 +28,8 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let tool = json!({ "name": "Bash", "input": { "command": "cargo test" } });
     let steps = json!([{ "claude": { "tool": tool, "say": "The tests pass." } }]);
     let scripted = ScriptedAgent::with_cases(folder.path(), &json!([{ "steps": steps }]))?;
-    let program = scripted.leading_args.iter().fold(Program::new(&scripted.program), |p, arg| p.leading_arg(arg));
+    let program =
+        scripted.leading_args.iter().fold(Program::new(&scripted.program), |p, arg| p.leading_arg(arg));
     let agent = claude()
         .options(ClaudeOptions::default().program(program))
         .environment(Environment::bare().pass(&["PATH"]).set("HOME", folder.path()));

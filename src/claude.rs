@@ -6,7 +6,6 @@ use session_process::{CliAgent, Environment};
 use session_transcript::FileCatalog;
 
 /// Claude Code, with its defaults: `claude` from the `PATH`, in the environment of this process.
-#[must_use]
 pub fn claude() -> Claude {
     Claude { options: ClaudeOptions::default(), environment: Environment::inherited() }
 }

@@ -12,9 +12,10 @@ pub use sessions::{Sessions, SessionsBuilder};
 pub use session_core::decide::Why;
 pub use session_core::error::{self, RunError};
 pub use session_core::{
-    Agent, AgentCapabilities, AgentEvent, AgentId, AttemptNote, AuditEntry, AuditEvent, AuditSeq, Cancel, EventSink,
-    FailedRun, Limits, LlmRequest, LlmResult, MailboxId, NativeId, NoSink, RESUME_SETTING, Recorded, ResumePolicy,
-    ResumeSetting, Route, SessionKey, SessionName, SessionRecord, SessionRef, SessionStore, Usage, Warning,
+    Agent, AgentCapabilities, AgentEvent, AgentId, AttemptNote, AuditEntry, AuditEvent, AuditSeq, Cancel,
+    EventSink, FailedRun, Limits, LlmRequest, LlmResult, MailboxId, NativeId, NoSink, RESUME_SETTING,
+    Recorded, ResumePolicy, ResumeSetting, Route, SessionKey, SessionName, SessionRecord, SessionRef,
+    SessionStore, Usage, Warning,
 };
 
 /// For authors of stores and adapters: the ports, the decisions, the pure orchestration.

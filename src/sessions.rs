@@ -41,7 +41,11 @@ impl Sessions {
     ///
     /// # Cancel safety
     /// As [`run`](Self::run).
-    pub async fn run_with(&self, request: LlmRequest, sink: &mut dyn EventSink) -> Result<LlmResult, RunError> {
+    pub async fn run_with(
+        &self,
+        request: LlmRequest,
+        sink: &mut dyn EventSink,
+    ) -> Result<LlmResult, RunError> {
         self.0.run_with(request, sink).await
     }
 
@@ -57,7 +61,11 @@ impl Sessions {
     ///
     /// # Errors
     /// [`StoreError`] when the store could not be asked.
-    pub async fn audit(&self, key: &SessionKey, after: Option<AuditSeq>) -> Result<Vec<AuditEntry>, StoreError> {
+    pub async fn audit(
+        &self,
+        key: &SessionKey,
+        after: Option<AuditSeq>,
+    ) -> Result<Vec<AuditEntry>, StoreError> {
         self.0.audit(key, after).await
     }
 }

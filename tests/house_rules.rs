@@ -10,7 +10,8 @@ const FILE_LIMIT: usize = 400;
 /// The orchestration reads top to bottom.
 const LIFECYCLE_LIMIT: usize = 200;
 /// The rooms of every adapter crate.
-const ROOMS: &[&str] = &["lib", "dialect", "options", "command", "wire", "decode", "verdict", "transcript", "state"];
+const ROOMS: &[&str] =
+    &["lib", "dialect", "options", "command", "wire", "decode", "verdict", "transcript", "state"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -47,7 +48,8 @@ fn files_stay_small() {
         .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
         .filter_map(|path| {
             let lines = std::fs::read_to_string(&path).unwrap().lines().count();
-            let limit = if path.ends_with("session-core/src/lifecycle.rs") { LIFECYCLE_LIMIT } else { FILE_LIMIT };
+            let limit =
+                if path.ends_with("session-core/src/lifecycle.rs") { LIFECYCLE_LIMIT } else { FILE_LIMIT };
             (lines > limit).then(|| format!("{} has {lines} lines", path.display()))
         })
         .collect();
@@ -68,12 +70,15 @@ fn every_published_crate_says_what_it_is() {
 
 #[test]
 fn every_adapter_has_the_same_rooms() {
-    let adapters: Vec<_> =
-        crates().into_iter().filter(|f| f.file_name().unwrap().to_string_lossy().starts_with("adapter-")).collect();
+    let adapters: Vec<_> = crates()
+        .into_iter()
+        .filter(|f| f.file_name().unwrap().to_string_lossy().starts_with("adapter-"))
+        .collect();
     assert!(!adapters.is_empty());
     for adapter in adapters {
         for room in ROOMS {
-            let there = adapter.join(format!("src/{room}.rs")).exists() || adapter.join("src").join(room).is_dir();
+            let there =
+                adapter.join(format!("src/{room}.rs")).exists() || adapter.join("src").join(room).is_dir();
             assert!(there, "{} has no room {room}", adapter.display());
         }
     }
@@ -142,7 +147,11 @@ fn no_fixture_is_half() {
         let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
         let Some(at) = parts.iter().position(|part| part == "fixtures") else { continue };
         if parts.len() > at + 3 {
-            assert!(path.with_file_name("expect.json").exists(), "{} belongs to no whole fixture", path.display());
+            assert!(
+                path.with_file_name("expect.json").exists(),
+                "{} belongs to no whole fixture",
+                path.display()
+            );
         }
     }
 }

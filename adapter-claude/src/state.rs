@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use session_core::{EnvChange, EnvMap, Link, Mount, StateLayout, Version};
 
 /// Variables that tell an agent that it runs inside another one, or that belong to the outer one. A child never
-/// gets them. Variables that choose a login, a provider or a folder are not among them.
+/// gets them. Seen in the environment of tools (2.0.14, 2.1.197, 2.1.332), but for `CLAUDE_CODE_SSE_PORT` (set by
+/// editors) and `CLAUDE_CODE_RESUME_INTERRUPTED_TURN` (runs an old prompt again). Variables that choose a login, a
+/// provider or a folder are not among them.
 pub const NESTING_MARKERS: &[&str] = &[
     "AI_AGENT",
     "CLAUDECODE",

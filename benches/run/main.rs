@@ -72,7 +72,8 @@ impl Case {
 
     fn sessions(&self, store: impl rejoin::SessionStore) -> Sessions {
         let args = fake_agent::leading_args(&self.script);
-        let program = args.into_iter().fold(Program::new(&self.program), |program, arg| program.leading_arg(arg));
+        let program =
+            args.into_iter().fold(Program::new(&self.program), |program, arg| program.leading_arg(arg));
         let agent = claude()
             .options(ClaudeOptions::new().program(program))
             .environment(Environment::bare().set("HOME", &self.home));
@@ -158,7 +159,8 @@ async fn measure(args: &Args) -> ExitCode {
         met &= pairs(name, goal, args.pairs, case, &case.sessions(MemoryStore::new())).await;
     }
 
-    let (in_memory, on_disk) = (short.sessions(MemoryStore::new()), short.sessions(FsStore::open(folder).unwrap()));
+    let (in_memory, on_disk) =
+        (short.sessions(MemoryStore::new()), short.sessions(FsStore::open(folder).unwrap()));
     short.run(&in_memory).await;
     short.run(&on_disk).await;
     let mut extra = Vec::new();
@@ -166,7 +168,10 @@ async fn measure(args: &Args) -> ExitCode {
         let memory = short.run(&in_memory).await;
         extra.push(short.run(&on_disk).await.saturating_sub(memory));
     }
-    println!("\nThe embedded store adds {:.2} ms to a run: a lease, two durable writes, one audit event.", millis(&extra));
+    println!(
+        "\nThe embedded store adds {:.2} ms to a run: a lease, two durable writes, one audit event.",
+        millis(&extra)
+    );
 
     // Peaks never fall, so the longer stream comes last; only what it adds counts.
     let sessions = whole.sessions(MemoryStore::new());
@@ -177,7 +182,9 @@ async fn measure(args: &Args) -> ExitCode {
     long.run(&long.sessions(MemoryStore::new())).await;
     match (before, peak_mib()) {
         (Some(before), Some(after)) => {
-            println!("A stream of {size} MB: peak memory {after:.0} MiB, {before:.0} MiB before it was read.");
+            println!(
+                "A stream of {size} MB: peak memory {after:.0} MiB, {before:.0} MiB before it was read."
+            );
         }
         _ => println!("A stream of {size} MB was read; this system does not tell the peak of memory."),
     }

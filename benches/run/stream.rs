@@ -15,8 +15,8 @@ impl Numbers {
 
     fn words(&mut self, count: u64) -> String {
         const WORDS: [&str; 12] = [
-            "session", "token", "parser", "cache", "store", "lease", "retry", "worker", "branch", "merge", "fixture",
-            "schema",
+            "session", "token", "parser", "cache", "store", "lease", "retry", "worker", "branch", "merge",
+            "fixture", "schema",
         ];
         (0..count).map(|_| WORDS[usize::try_from(self.next(12)).unwrap()]).collect::<Vec<_>>().join(" ")
     }
@@ -64,11 +64,15 @@ pub(crate) fn messages(count: u64, deltas_in_ten: u64) -> String {
                 "type": "message", "role": "assistant", "content": content, "stop_reason": null, "usage": usage });
             ("assistant", message)
         };
-        line(json!({ "type": kind, "message": message, "parent_tool_use_id": null, "session_id": id, "uuid": id }));
+        line(
+            json!({ "type": kind, "message": message, "parent_tool_use_id": null, "session_id": id, "uuid": id }),
+        );
     }
-    line(json!({ "type": "result", "subtype": "success", "is_error": false, "duration_ms": 10, "num_turns": 1,
+    line(
+        json!({ "type": "result", "subtype": "success", "is_error": false, "duration_ms": 10, "num_turns": 1,
         "result": "done", "session_id": id, "total_cost_usd": 0.01, "permission_denials": [], "uuid": id,
         "usage": { "input_tokens": 1, "cache_creation_input_tokens": 1, "cache_read_input_tokens": 1,
-            "output_tokens": 1 } }));
+            "output_tokens": 1 } }),
+    );
     out
 }

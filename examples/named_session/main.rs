@@ -104,7 +104,9 @@ async fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
 
     show::title(args.json, &key, &base);
     let mut well = true;
-    for (number, prompt) in (1..).zip(["Fix the login bug", "Now add a test for it", "And write the changelog"]) {
+    for (number, prompt) in
+        (1..).zip(["Fix the login bug", "Now add a test for it", "And write the changelog"])
+    {
         if number == 3 {
             let lost = delete_session_file(&base)?;
             show::lost(args.json, &lost);
@@ -129,7 +131,8 @@ fn environment(args: &Args, home: &Path) -> Environment {
 }
 
 fn scripted_claude(folder: &Path) -> Result<Claude, Box<dyn Error>> {
-    let agent = ScriptedAgent::claude(folder, "You have told me {{turns}} thing(s) so far; I remember all of them.")?;
+    let agent =
+        ScriptedAgent::claude(folder, "You have told me {{turns}} thing(s) so far; I remember all of them.")?;
     let program = agent.leading_args.iter().fold(Program::new(&agent.program), |p, arg| p.leading_arg(arg));
     Ok(claude().options(ClaudeOptions::default().program(program)))
 }

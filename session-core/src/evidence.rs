@@ -174,3 +174,37 @@ pub struct Evidence {
     #[serde(default)]
     pub leftovers_ended: u32,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fold(events: &[AgentEvent<'_>]) -> Observation {
+        let mut observation = Observation::default();
+        events.iter().for_each(|event| observation.observe(event));
+        observation
+    }
+
+    #[test]
+    fn a_start_that_is_taken_back_leaves_nothing_unless_something_was_done() {
+        let began = [AgentEvent::Session { id: "a" }, AgentEvent::ModelCalled];
+        let taken_back = fold(&[began[0], began[1], AgentEvent::Retracted]);
+        assert_eq!((taken_back.session.clone(), taken_back.activity()), (None, Activity::None));
+        for deed in [AgentEvent::ToolStarted { id: "t", name: "Bash" }, AgentEvent::Text("hello")] {
+            let done = fold(&[began[0], began[1], deed, AgentEvent::Retracted]);
+            assert_ne!(done.activity(), Activity::None, "{deed:?}");
+            assert!(done.session.is_some());
+        }
+    }
+
+    #[test]
+    fn pieces_of_text_make_a_whole_and_a_whole_takes_their_place() {
+        let partial =
+            fold(&[AgentEvent::Text("one"), AgentEvent::TextDelta("tw"), AgentEvent::TextDelta("o")]);
+        assert_eq!(partial.partial_text, "two");
+        let whole = fold(&[AgentEvent::TextDelta("tw"), AgentEvent::Text("two!")]);
+        assert_eq!(whole.partial_text, "two!");
+        let long = "ä".repeat(PARTIAL_LIMIT);
+        assert_eq!(fold(&[AgentEvent::Text(&long)]).partial_text.len(), PARTIAL_LIMIT);
+    }
+}

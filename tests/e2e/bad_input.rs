@@ -42,7 +42,9 @@ async fn mailboxes_and_branches_of_every_kind() {
     ] {
         let stage = Stage::new();
         let request = |mailbox: &str, branch: &str| {
-            LlmRequest::new("x").cwd(stage.path("project")).session(SessionRef::new(mailbox, "claude").named(branch))
+            LlmRequest::new("x")
+                .cwd(stage.path("project"))
+                .session(SessionRef::new(mailbox, "claude").named(branch))
         };
         for (mailbox, branch) in [(name, "b"), ("m", name)] {
             match stage.lifecycle().run(request(mailbox, branch)).await {
@@ -50,7 +52,11 @@ async fn mailboxes_and_branches_of_every_kind() {
                     assert!(good, "{mailbox:?} {branch:?}");
                     assert_eq!(result.name.as_deref(), Some(branch));
                     let again = stage.lifecycle().run(request(mailbox, "another")).await.unwrap();
-                    assert_eq!((again.route, again.name.as_deref()), (Route::Resumed, Some(branch)), "the name stays");
+                    assert_eq!(
+                        (again.route, again.name.as_deref()),
+                        (Route::Resumed, Some(branch)),
+                        "the name stays"
+                    );
                 }
                 Err(RunError::Request(RequestError::Name(_))) => assert!(!good, "{mailbox:?} {branch:?}"),
                 Err(other) => panic!("{mailbox:?} {branch:?}: {}", chain(&other)),
@@ -60,7 +66,9 @@ async fn mailboxes_and_branches_of_every_kind() {
         assert_eq!(outside, 0, "nothing outside of the store");
     }
     let stage = Stage::new();
-    let long = LlmRequest::new("x").cwd(stage.path("project")).session(SessionRef::new("y".repeat(10_240), "claude"));
+    let long = LlmRequest::new("x")
+        .cwd(stage.path("project"))
+        .session(SessionRef::new("y".repeat(10_240), "claude"));
     assert!(matches!(stage.lifecycle().run(long).await, Err(RunError::Request(RequestError::Name(_)))));
 }
 
@@ -71,8 +79,12 @@ async fn a_folder_that_cannot_be_worked_in_is_named() {
     let missing = stage.path("nowhere");
     for (cwd, expect) in [(&missing, "does not exist"), (&file, "is not a folder")] {
         let error = stage.lifecycle().run(stage.request("x").cwd(cwd)).await.unwrap_err();
-        assert!(matches!(&error, RunError::Request(RequestError::Folder(
-            FolderError::Missing { .. } | FolderError::NotAFolder { .. }))));
+        assert!(matches!(
+            &error,
+            RunError::Request(RequestError::Folder(
+                FolderError::Missing { .. } | FolderError::NotAFolder { .. }
+            ))
+        ));
         let text = chain(&error);
         assert!(text.contains(expect) && text.contains(&cwd.display().to_string()), "{text}");
     }

@@ -11,7 +11,8 @@ fn resume_fails(steps: &Value) -> Value {
 }
 
 fn result(subtype: &str, id: &str, more: &Value) -> Value {
-    let mut line = json!({ "type": "result", "subtype": subtype, "is_error": true, "session_id": id, "num_turns": 0 });
+    let mut line =
+        json!({ "type": "result", "subtype": subtype, "is_error": true, "session_id": id, "num_turns": 0 });
     line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     json!({ "line": line })
 }
@@ -104,7 +105,8 @@ async fn a_session_that_runs_in_the_background_is_busy() {
 /// BR-039 and the like: the run's own trouble, whatever the exit code.
 #[tokio::test]
 async fn the_runs_own_trouble_never_costs_the_session() {
-    let init = json!({ "line": { "type": "system", "subtype": "init", "session_id": "{{sid}}", "cwd": "/w" } });
+    let init =
+        json!({ "line": { "type": "system", "subtype": "init", "session_id": "{{sid}}", "cwd": "/w" } });
     let api = |code: &str, status: u16, text: &str| {
         let message = json!({ "model": "<synthetic>", "content": [{ "type": "text", "text": text }] });
         json!([
@@ -120,10 +122,17 @@ async fn the_runs_own_trouble_never_costs_the_session() {
         (api("server_error", 529, "API Error: 529 overloaded_error"), Why::TransientFailure),
         (api("unknown", 413, "Prompt is too long"), Why::ContextOverflow),
         (
-            api("invalid_request", 400, "API Error: 400 messages.1.content.0: Invalid signature in thinking block"),
+            api(
+                "invalid_request",
+                400,
+                "API Error: 400 messages.1.content.0: Invalid signature in thinking block",
+            ),
             Why::SessionIncompatible,
         ),
-        (json!([{ "stderr": "Error: cannot be launched inside another Claude Code session\n" }, { "exit": 1 }]), Why::AgentMisconfigured),
+        (
+            json!([{ "stderr": "Error: cannot be launched inside another Claude Code session\n" }, { "exit": 1 }]),
+            Why::AgentMisconfigured,
+        ),
     ];
     for (steps, expected) in cases {
         let stage = Stage::new();
@@ -197,7 +206,13 @@ async fn damaged_files_are_seen_before_the_run() {
         (|path| std::fs::write(path, "\0\0\0 no record\n").unwrap(), Why::SessionDamaged),
         (
             // Records without a turn: 2.1.332 would silently begin anew under the old id.
-            |path| std::fs::write(path, "{\"type\":\"custom-title\",\"customTitle\":\"x\",\"sessionId\":\"y\"}\n").unwrap(),
+            |path| {
+                std::fs::write(
+                    path,
+                    "{\"type\":\"custom-title\",\"customTitle\":\"x\",\"sessionId\":\"y\"}\n",
+                )
+                .unwrap()
+            },
             Why::SessionEmpty,
         ),
     ];

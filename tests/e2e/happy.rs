@@ -33,14 +33,18 @@ async fn each_mailbox_has_a_state_dir_of_its_own() {
             .session(rejoin::SessionRef::new(mailbox, "claude").named(mailbox));
         match (mailbox, stage.lifecycle().run(request).await) {
             (" ", Err(rejoin::RunError::Request(_))) => {}
-            (_, result) => assert_eq!(result.unwrap().route, Route::Fresh(Why::NoPriorSession), "{mailbox:?}"),
+            (_, result) => {
+                assert_eq!(result.unwrap().route, Route::Fresh(Why::NoPriorSession), "{mailbox:?}")
+            }
         }
     }
     assert_eq!(stage.transcripts().len(), 9);
     let dirs: std::collections::BTreeSet<_> =
         stage.calls().iter().map(|call| call.env["CLAUDE_CONFIG_DIR"].to_lowercase()).collect();
     assert_eq!(dirs.len(), 9, "apart on any file system");
-    assert!(dirs.iter().all(|dir| dir.starts_with(&stage.path("store").display().to_string().to_lowercase())));
+    assert!(
+        dirs.iter().all(|dir| dir.starts_with(&stage.path("store").display().to_string().to_lowercase()))
+    );
 }
 
 #[tokio::test]
@@ -51,7 +55,8 @@ async fn a_megabyte_arrives_whole() {
     assert!(stage.calls()[0].stdin.contains("end"));
     let kept: String = std::fs::read_to_string(&stage.transcripts()[0]).unwrap();
     let has = |line: &str| {
-        serde_json::from_str::<serde_json::Value>(line).is_ok_and(|record| record["message"]["content"] == json!(prompt))
+        serde_json::from_str::<serde_json::Value>(line)
+            .is_ok_and(|record| record["message"]["content"] == json!(prompt))
     };
     assert!(kept.lines().any(has), "verbatim");
 }
@@ -68,7 +73,10 @@ async fn nesting_markers_do_not_reach_the_agent_and_credentials_do() {
     stage.lifecycle_of(stage.program(), environment).run(stage.request("x")).await.unwrap();
     let env = &stage.calls()[0].env;
     assert!(!env.contains_key("CLAUDECODE") && !env.contains_key("CLAUDE_CODE_ENTRYPOINT"), "{env:?}");
-    assert_eq!((env["ANTHROPIC_API_KEY"].as_str(), env["CLAUDE_CODE_OAUTH_TOKEN"].as_str()), ("key", "token"));
+    assert_eq!(
+        (env["ANTHROPIC_API_KEY"].as_str(), env["CLAUDE_CODE_OAUTH_TOKEN"].as_str()),
+        ("key", "token")
+    );
 }
 
 #[tokio::test]
@@ -80,7 +88,11 @@ async fn a_result_stands_whatever_the_process_does_afterwards() {
         let stage = Stage::new();
         stage.script(&json!([{ "steps": steps }]));
         let result = stage.run("x").await;
-        assert!(matches!(result.warnings[..], [rejoin::Warning::ExitedBadly(_)]), "{note}: {:?}", result.warnings);
+        assert!(
+            matches!(result.warnings[..], [rejoin::Warning::ExitedBadly(_)]),
+            "{note}: {:?}",
+            result.warnings
+        );
         assert_eq!(stage.run("y").await.route, Route::Resumed, "{note}");
     }
 }
@@ -98,7 +110,11 @@ async fn an_older_version_that_copies_on_resume_is_followed() {
     let second = stage.run("two").await;
     let third = stage.run("three").await;
     assert_eq!((second.route, third.route), (Route::Resumed, Route::Resumed));
-    assert_eq!(ContextReply::parse(&third.text).unwrap().user_turns, 3, "the third run knows the second turn");
+    assert_eq!(
+        ContextReply::parse(&third.text).unwrap().user_turns,
+        3,
+        "the third run knows the second turn"
+    );
     assert_eq!(stage.bound().await, third.session_id.map(|id| id.to_string()));
     let past: Vec<_> = stage.record().await.past.into_iter().map(|former| Some(former.native_id)).collect();
     assert_eq!(past, [first.session_id, second.session_id]);

@@ -18,9 +18,7 @@ fn limits(set: impl Fn(&mut Limits)) -> Limits {
 #[tokio::test]
 async fn nothing_outlives_a_run() {
     let stage = Stage::new();
-    let child = |own_session: bool| {
-        json!({ "child": { "seconds": 1000, "own_session": own_session, "ignore_term": true, "pid_file": stage.path("pid") } })
-    };
+    let child = |own_session: bool| json!({ "child": { "seconds": 1000, "own_session": own_session, "ignore_term": true, "pid_file": stage.path("pid") } });
     stage.script(&json!([{ "steps": [child(true), child(false), { "claude": {} }] }]));
     let request = stage.request("x").limits(limits(|_| ()));
     let result = stage.lifecycle().run(request).await.unwrap();
@@ -85,8 +83,10 @@ async fn full_pipes_and_noise_do_not_stop_a_run() {
     let flood = json!({ "text": "x".repeat(1000) + "\n", "times": 5000 });
     let init = json!({ "type": "system", "subtype": "init", "session_id": "{{sid}}", "cwd": "/w" });
     let end = json!({ "type": "result", "subtype": "success", "is_error": false, "session_id": "{{sid}}", "result": "done" });
-    let steps = json!([{ "stderr_repeat": flood }, { "stdout_repeat": flood }, { "line": init }, { "line": end }]);
-    let script = json!({ "stdin": "ignore", "log": stage.path("calls.jsonl"), "cases": [{ "steps": steps }] });
+    let steps =
+        json!([{ "stderr_repeat": flood }, { "stdout_repeat": flood }, { "line": init }, { "line": end }]);
+    let script =
+        json!({ "stdin": "ignore", "log": stage.path("calls.jsonl"), "cases": [{ "steps": steps }] });
     std::fs::write(stage.path("script.json"), script.to_string()).unwrap();
     let prompt = "p".repeat(1 << 20);
     let result = stage.run(&prompt).await;

@@ -54,7 +54,9 @@ impl Stage {
 
     pub(crate) fn program(&self) -> Program {
         let fold = |program: Program, arg: String| program.leading_arg(arg);
-        leading_args(&self.path("script.json")).into_iter().fold(Program::new(env!("CARGO_BIN_EXE_fake-agent")), fold)
+        leading_args(&self.path("script.json"))
+            .into_iter()
+            .fold(Program::new(env!("CARGO_BIN_EXE_fake-agent")), fold)
     }
 
     pub(crate) fn environment(&self) -> Environment {
@@ -62,7 +64,8 @@ impl Stage {
     }
 
     pub(crate) fn lifecycle_of(&self, program: Program, environment: Environment) -> Lifecycle {
-        let agent = Agent::from(claude().options(ClaudeOptions::new().program(program)).environment(environment));
+        let agent =
+            Agent::from(claude().options(ClaudeOptions::new().program(program)).environment(environment));
         let agent = if self.look { agent } else { agent.without_catalog() };
         let store = FsStore::open(self.path("store")).unwrap();
         Lifecycle::new(Arc::new(store), Arc::new(SystemHost::new())).agent(agent)

@@ -13,7 +13,9 @@ async fn a_second_runner_is_told_who_is_there() {
     let holder = rejoin::core::Holder { host: "elsewhere".to_owned(), pid: 4711, since: None };
     let lease = store.lease(&key(), &holder).await.unwrap();
     match stage.lifecycle().run(stage.request("x")).await {
-        Err(RunError::Busy { by: Some(by), .. }) => assert_eq!((by.pid, by.host.as_str()), (4711, "elsewhere")),
+        Err(RunError::Busy { by: Some(by), .. }) => {
+            assert_eq!((by.pid, by.host.as_str()), (4711, "elsewhere"))
+        }
         other => panic!("{other:?}"),
     }
     assert!(stage.calls().is_empty());
@@ -41,7 +43,8 @@ struct SmallDisk(std::path::PathBuf);
 
 impl SmallDisk {
     fn mount(at: std::path::PathBuf) -> Option<Self> {
-        let status = Command::new("mount").args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"]).arg(&at).output();
+        let status =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"]).arg(&at).output();
         status.is_ok_and(|output| output.status.success()).then_some(Self(at))
     }
 }
@@ -106,7 +109,8 @@ async fn the_audit_tells_the_story() {
     std::fs::remove_file(&stage.transcripts()[0]).unwrap();
     let third = stage.run("three").await;
     let log = stage.lifecycle().audit(&key(), None).await.unwrap();
-    let story: Vec<_> = log.iter().map(|e| (e.event.route.as_deref().unwrap(), e.event.why.as_deref())).collect();
+    let story: Vec<_> =
+        log.iter().map(|e| (e.event.route.as_deref().unwrap(), e.event.why.as_deref())).collect();
     assert_eq!(
         story,
         [("fresh", Some("no_prior_session")), ("resumed", None), ("fell_back", Some("session_missing"))]

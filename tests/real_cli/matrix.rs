@@ -64,7 +64,8 @@ pub(crate) fn render() -> String {
         let cell = |row: &str, at: usize| row.split(" | ").nth(at).unwrap_or_default().to_owned();
         let fresh: BTreeSet<_> = rows.iter().map(|row| (cell(row, 0), cell(row, 1), cell(row, 2))).collect();
         let (head, body): (Vec<_>, Vec<_>) = old.lines().partition(|line| !line.starts_with("| claude"));
-        let kept = body.into_iter().filter(|row| !fresh.contains(&(cell(row, 0), cell(row, 1), cell(row, 2))));
+        let kept =
+            body.into_iter().filter(|row| !fresh.contains(&(cell(row, 0), cell(row, 1), cell(row, 2))));
         let all: BTreeSet<String> = kept.map(str::to_owned).chain(rows.iter().cloned()).collect();
         let text = head.into_iter().map(str::to_owned).chain(all).collect::<Vec<_>>().join("\n");
         std::fs::write(document(), text + "\n").unwrap();

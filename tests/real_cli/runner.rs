@@ -49,7 +49,8 @@ pub(crate) fn become_runner_if_asked() -> Option<ExitCode> {
         return None;
     }
     let job: Job = serde_json::from_str(&args.next()?).unwrap();
-    let cli = Pinned { agent: "claude".to_owned(), version: job.version, program: job.program, path: job.path };
+    let cli =
+        Pinned { agent: "claude".to_owned(), version: job.version, program: job.program, path: job.path };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let agent = Agent::from(agent(&cli, environment(&job.root, &cli, &job.url)));
     let store = FsStore::open(job.root.join("store")).unwrap();

@@ -35,7 +35,17 @@ impl Stage {
         let project = root.join("project");
         let stage = Self { cli: cli.clone(), model: FakeModel::start(), project, dir };
         stage.git(&["init", "-q"]);
-        stage.git(&["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "root"]);
+        stage.git(&[
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@t",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "root",
+        ]);
         stage
     }
 
@@ -44,7 +54,8 @@ impl Stage {
     }
 
     pub(crate) fn git(&self, args: &[&str]) {
-        let status = Command::new("git").args(args).current_dir(&self.project).env("HOME", self.root()).status();
+        let status =
+            Command::new("git").args(args).current_dir(&self.project).env("HOME", self.root()).status();
         assert!(status.unwrap().success(), "git {args:?}");
     }
 
@@ -77,7 +88,12 @@ impl Stage {
     }
 
     /// Runs a prompt, notes the outcome as a row of the matrix with the turns that reached the model, and says it.
-    pub(crate) async fn row(&self, scenario: &str, look: bool, request: LlmRequest) -> Result<LlmResult, RunError> {
+    pub(crate) async fn row(
+        &self,
+        scenario: &str,
+        look: bool,
+        request: LlmRequest,
+    ) -> Result<LlmResult, RunError> {
         let before = self.turns();
         let outcome = self.lifecycle(look).run(request).await;
         matrix::note(&self.cli, scenario, &outcome, self.turns() - before);
@@ -146,7 +162,9 @@ pub(crate) fn key() -> SessionKey {
 }
 
 pub(crate) fn request(project: &Path, prompt: &str) -> LlmRequest {
-    LlmRequest::new(prompt).cwd(project).session(SessionRef::new("issue-42", "claude").named("agent/issue-42-login"))
+    LlmRequest::new(prompt)
+        .cwd(project)
+        .session(SessionRef::new("issue-42", "claude").named("agent/issue-42-login"))
 }
 
 pub(crate) fn environment(root: &Path, cli: &Pinned, url: &str) -> Environment {

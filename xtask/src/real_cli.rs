@@ -62,10 +62,14 @@ struct Installed {
 }
 
 pub(crate) fn run(args: &Args) -> Outcome {
-    let text = std::fs::read_to_string(root().join(VERSIONS)).map_err(|error| format!("{VERSIONS}: {error}"))?;
-    let pins: BTreeMap<String, Pins> = serde_json::from_str(&text).map_err(|error| format!("{VERSIONS}: {error}"))?;
+    let text =
+        std::fs::read_to_string(root().join(VERSIONS)).map_err(|error| format!("{VERSIONS}: {error}"))?;
+    let pins: BTreeMap<String, Pins> =
+        serde_json::from_str(&text).map_err(|error| format!("{VERSIONS}: {error}"))?;
     let mut installed = Vec::new();
-    for (agent, pins) in pins.iter().filter(|(agent, _)| args.agent.as_ref().is_none_or(|only| only == *agent)) {
+    for (agent, pins) in
+        pins.iter().filter(|(agent, _)| args.agent.as_ref().is_none_or(|only| only == *agent))
+    {
         let last = pins.versions.len().saturating_sub(1);
         for (at, pin) in pins.versions.iter().enumerate() {
             let wanted = match args.versions {
@@ -84,7 +88,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if args.install_only {
         return Ok(());
     }
-    let program = cargo::build(&["test", "-p", "rejoin-tests", "--test", "real_cli", "--no-run"], "real_cli")?;
+    let program =
+        cargo::build(&["test", "-p", "rejoin-tests", "--test", "real_cli", "--no-run"], "real_cli")?;
     let (mut command, open) = sandbox::command(&program);
     if let Some(why) = open {
         eprintln!("xtask: {why}; running without one");

@@ -23,6 +23,7 @@ pub(crate) fn command(program: &Path) -> (Command, Option<String>) {
             return (command, None);
         }
     }
-    let why = "no network namespace can be made here (it needs `unshare` and `ip`, and the right to use them)";
+    let why =
+        "no network namespace can be made here (it needs `unshare` and `ip`, and the right to use them)";
     (Command::new(program), Some(why.to_owned()))
 }

@@ -5,11 +5,13 @@ use rejoin::{Route, RunError, Why};
 use crate::pinned::Pinned;
 use crate::stage::Stage;
 
-async fn fails(cli: &Pinned, scenario: &str, prompt: &str, expected: Why) {
+async fn fails(cli: &Pinned, status: u16, expected: Why) {
+    let scenario = &format!("HTTP {status}");
     let stage = Stage::new(cli);
     stage.run("alpha").await.unwrap();
     let bound = stage.bound().await;
-    match stage.row(scenario, true, stage.request(prompt)).await {
+    stage.model.refuse(Some(status));
+    match stage.row(scenario, true, stage.request("beta")).await {
         Err(RunError::Failed { why, run }) => {
             assert_eq!(why, expected, "{scenario}: {:?}", run.evidence);
             assert_eq!(run.attempts.len(), 1, "no fallback");
@@ -17,20 +19,21 @@ async fn fails(cli: &Pinned, scenario: &str, prompt: &str, expected: Why) {
         }
         other => panic!("{scenario}: {other:?}"),
     }
+    stage.model.refuse(None);
     let next = stage.run("gamma").await.unwrap();
     assert_eq!((next.route, next.session_id), (Route::Resumed, Some(bound)));
 }
 
 pub(crate) async fn overloaded(cli: &Pinned) {
-    fails(cli, "HTTP 529", "[[status 529]]", Why::TransientFailure).await;
+    fails(cli, 529, Why::TransientFailure).await;
 }
 
 pub(crate) async fn refused_login(cli: &Pinned) {
-    fails(cli, "HTTP 401", "[[status 401]]", Why::Unauthenticated).await;
+    fails(cli, 401, Why::Unauthenticated).await;
 }
 
 pub(crate) async fn rate_limited(cli: &Pinned) {
-    fails(cli, "HTTP 429", "[[status 429]]", Why::RateLimited).await;
+    fails(cli, 429, Why::RateLimited).await;
 }
 
 /// 2.1.197 and 2.1.332 try again and succeed; 2.0.14 ends with exit 0 and an error. No version runs it twice.

@@ -46,7 +46,11 @@ async fn survives(cli: &Pinned, scenario: &str, damage: impl Fn(&std::path::Path
         assert_eq!((seen.first.as_str(), seen.last.as_str()), ("alpha", "gamma"), "{name}");
         let fourth = stage.run("delta").await.unwrap();
         assert_eq!(fourth.route, Route::Resumed);
-        assert_eq!(reply(&fourth).user_turns, seen.user_turns + 1, "{name}: the turn after the damage was kept");
+        assert_eq!(
+            reply(&fourth).user_turns,
+            seen.user_turns + 1,
+            "{name}: the turn after the damage was kept"
+        );
     }
 }
 
@@ -99,7 +103,9 @@ pub(crate) async fn unknown_id(cli: &Pinned) {
 
 pub(crate) async fn malformed_id(cli: &Pinned) {
     for look in [true, false] {
-        for (id, name) in [("nope", "malformed id"), ("--help", "an id that looks like a flag"), ("", "empty id")] {
+        for (id, name) in
+            [("nope", "malformed id"), ("--help", "an id that looks like a flag"), ("", "empty id")]
+        {
             let stage = Stage::new(cli);
             stage.run("alpha").await.unwrap();
             stage.tamper_id(id).await;

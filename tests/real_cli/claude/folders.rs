@@ -28,7 +28,10 @@ pub(crate) async fn unrelated_folder(cli: &Pinned) {
     std::fs::create_dir(&other).unwrap();
     let there = |prompt: &str| -> LlmRequest { request(&other, prompt) };
     let before = stage.turns();
-    let yes = stage.row("another project, with a yes", true, there("beta").enter_other_project(true)).await.unwrap();
+    let yes = stage
+        .row("another project, with a yes", true, there("beta").enter_other_project(true))
+        .await
+        .unwrap();
     check(&yes, reaches_anywhere(cli), Why::WorkdirDiffers, stage.turns() - before);
 
     let stage = Stage::new(cli);

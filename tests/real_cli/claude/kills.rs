@@ -16,7 +16,11 @@ async fn in_mid_turn(stage: &Stage, prompt: &str) -> tokio::task::JoinHandle<Res
 
 async fn wait_for_turn(stage: &Stage, prompt: &str) {
     let asked = |stage: &Stage| {
-        stage.model.requests().iter().any(|r| r.is_turn() && r.user_texts.last().is_some_and(|t| t.contains(prompt)))
+        stage
+            .model
+            .requests()
+            .iter()
+            .any(|r| r.is_turn() && r.user_texts.last().is_some_and(|t| t.contains(prompt)))
     };
     while !asked(stage) {
         let more = stage.model.model_calls() + 1;
@@ -26,18 +30,20 @@ async fn wait_for_turn(stage: &Stage, prompt: &str) {
     }
 }
 
-fn kill(pid: u32) {
-    let status = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
-    assert!(status.unwrap().success());
+/// Kills the processes of the stage; one may go with another before its turn comes.
+fn kill_all(stage: &Stage) {
+    let pids = stage.processes();
+    assert!(!pids.is_empty());
+    for pid in pids {
+        std::process::Command::new("kill").args(["-9", &pid.to_string()]).output().unwrap();
+    }
 }
 
 /// Kills the CLI in this turn and checks what the run says of it.
 async fn kill_the_cli(stage: &Stage, scenario: &str, prompt: &str) {
     let before = stage.turns();
     let running = in_mid_turn(stage, prompt).await;
-    for pid in stage.processes() {
-        kill(pid);
-    }
+    kill_all(stage);
     let outcome = running.await.unwrap();
     crate::matrix::note(&stage.cli, scenario, &outcome, stage.turns() - before);
     match outcome {
@@ -78,10 +84,14 @@ pub(crate) async fn the_runner_in_mid_turn(cli: &Pinned) {
     wait_for_turn(&stage, "[[hold turn]] beta").await;
     runner.kill().unwrap();
     runner.wait().unwrap();
-    assert!(!stage.processes().is_empty(), "the CLI outlives its runner: that is what the next run must see to");
+    assert!(
+        !stage.processes().is_empty(),
+        "the CLI outlives its runner: that is what the next run must see to"
+    );
     let next = stage.row("runner killed, then resumed", true, stage.request("gamma")).await.unwrap();
     assert_eq!((next.route, &next.session_id), (Route::Resumed, &first.session_id));
-    let reclaimed = |warning: &rejoin::Warning| matches!(warning, rejoin::Warning::Reclaimed(ended) if *ended > 0);
+    let reclaimed =
+        |warning: &rejoin::Warning| matches!(warning, rejoin::Warning::Reclaimed(ended) if *ended > 0);
     assert!(next.warnings.iter().any(reclaimed), "{:?}", next.warnings);
     assert_eq!(stage.processes(), [0; 0], "nothing is left of either run");
     assert_eq!(reply(&next).first, "alpha");
@@ -91,7 +101,8 @@ pub(crate) async fn cancelled_in_mid_turn(cli: &Pinned) {
     let stage = Stage::new(cli);
     let first = stage.run("alpha").await.unwrap();
     let cancel = Cancel::new();
-    let (lifecycle, request) = (stage.lifecycle(true), stage.request("[[hold turn]] beta").cancel(cancel.clone()));
+    let (lifecycle, request) =
+        (stage.lifecycle(true), stage.request("[[hold turn]] beta").cancel(cancel.clone()));
     let before = stage.turns();
     let running = tokio::spawn(async move { lifecycle.run(request).await });
     wait_for_turn(&stage, "[[hold turn]] beta").await;

@@ -49,7 +49,8 @@ pub(crate) async fn the_state_dir_holds_the_session_and_the_home_does_not(cli: &
     let stage = Stage::new(cli);
     let user = stage.root().join("home/.claude");
     std::fs::create_dir_all(&user).unwrap();
-    std::fs::write(user.join("settings.json"), r#"{"env":{"REJOIN_PROBE":"from the user's settings"}}"#).unwrap();
+    std::fs::write(user.join("settings.json"), r#"{"env":{"REJOIN_PROBE":"from the user's settings"}}"#)
+        .unwrap();
     let first = stage.run("alpha").await.unwrap();
     let id = first.session_id.unwrap();
     let transcript = stage.transcript(&id);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::Write;
+use std::sync::atomic::AtomicU16;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
@@ -43,6 +44,8 @@ pub(super) struct Shared {
     requests: Mutex<Vec<ModelRequest>>,
     pub(super) calls: watch::Sender<usize>,
     pub(super) released: watch::Sender<BTreeSet<String>>,
+    /// The status with which every call is refused for now; 0 is none.
+    pub(super) refusal: AtomicU16,
     /// The prompts that were refused once.
     refused: Mutex<HashSet<String>>,
     file: Option<Mutex<File>>,
@@ -59,6 +62,7 @@ impl Shared {
             requests: Mutex::default(),
             calls: watch::Sender::default(),
             released: watch::Sender::default(),
+            refusal: AtomicU16::new(0),
             refused: Mutex::default(),
             file: file.map(Mutex::new),
         }

@@ -33,6 +33,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -119,6 +120,12 @@ impl FakeModel {
         self.shared.released.send_modify(|names: &mut BTreeSet<String>| {
             names.insert(name.to_owned());
         });
+    }
+
+    /// Refuses every call with this HTTP status from here on, or no longer. Unlike the directive, this does not
+    /// stay in the conversation.
+    pub fn refuse(&self, status: Option<u16>) {
+        self.shared.refusal.store(status.unwrap_or(0), Ordering::SeqCst);
     }
 
     /// Waits until the model was asked so often. The request that completes the count may still be

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -59,6 +60,9 @@ async fn handle(
     });
     match (method, path) {
         (Method::POST, anthropic::MESSAGES) if json.is_none() => failure(400, "the body is no JSON"),
+        (Method::POST, anthropic::MESSAGES) if shared.refusal.load(Ordering::SeqCst) > 0 => {
+            failure(shared.refusal.load(Ordering::SeqCst), "the test asked for this error")
+        }
         (Method::POST, anthropic::MESSAGES) => answer(&shared, body, &conversation, stream).await,
         (Method::POST, anthropic::COUNT_TOKENS) => json_response(200, &anthropic::token_count()),
         (Method::GET, anthropic::MODELS) => json_response(200, &anthropic::models()),
