@@ -83,6 +83,8 @@ async fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
         None if scripted => temporary.path().to_owned(),
         None => here.clone(),
     };
+    // The store itself wants its base to be there, so that a disk that is not mounted is not taken for an empty one.
+    std::fs::create_dir_all(&base).map_err(|error| format!("{}: {error}", base.display()))?;
     let environment = environment(args, temporary.path());
     let setting = environment.map().get(RESUME_SETTING).and_then(|value| value.to_str()).unwrap_or_default();
     let setting = ResumeSetting::new().organisation(ResumeSetting::parse(setting)?);

@@ -217,7 +217,8 @@ pub struct Page<T> {
 /// 2. A document comes back byte for byte.
 /// 3. `load` answers `None` only when there is nothing; unreadable content is an error of kind `Corrupt`,
 ///    and a store that cannot be asked is one of kind `Unavailable`.
-/// 4. Of several writers with one guard, exactly one is `Done`.
+/// 4. Of several writers with one guard, exactly one is `Done`. Over content that is unreadable, or newer than
+///    the store, `save` and `remove` are errors whatever the guard; `set_aside` refuses what is newer.
 /// 5. A revision is never used twice.
 /// 6. After `Saved::Done` of a durable store, a crash does not take the document away; a crash before it
 ///    leaves the old or the new document, whole.

@@ -52,7 +52,10 @@ mod tests {
         let all: Vec<u8> = (0..200_000_u32).map(|i| b'a' + u8::try_from(i % 26).unwrap()).collect();
         for chunk in [1, 100, 8192, KEPT, 150_000, 200_000] {
             let mut tail = Tail::default();
-            all.chunks(chunk).for_each(|chunk| tail.push(chunk));
+            for chunk in all.chunks(chunk) {
+                tail.push(chunk);
+                assert!(tail.bytes.len() <= 2 * KEPT, "memory is bounded at every moment");
+            }
             let text = tail.into_text();
             let (mark, kept) = text.split_once('\n').unwrap();
             assert_eq!(mark, format!("[{} bytes left out]", all.len() - KEPT), "{chunk}");

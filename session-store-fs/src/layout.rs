@@ -45,6 +45,10 @@ impl Layout {
         self.root.join(VERSION_FILE)
     }
 
+    pub(crate) fn ignore_file(&self) -> PathBuf {
+        self.root.join(".gitignore")
+    }
+
     pub(crate) fn records(&self) -> PathBuf {
         self.root.join(RECORDS)
     }

@@ -92,6 +92,9 @@ fn check_version(layout: &Layout) -> Result<(), StoreError> {
         Ok((file, _)) => file.take(4096).read_to_end(&mut text).map_err(|error| at.io(error))?,
         Err(Unopened::Absent) => {
             let folder = Folder::open("open", layout.root().to_owned())?;
+            // A base may be a work tree; nothing of the store belongs into its history.
+            let ignore = layout.ignore_file();
+            atomic::replace(&folder, &ignore, b"*\n").map_err(|error| At::new("open", &ignore).io(error))?;
             let content = format!("{{\"store\":{STORE_FORMAT}}}\n");
             return atomic::replace(&folder, &path, content.as_bytes()).map_err(|error| at.io(error));
         }

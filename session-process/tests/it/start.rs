@@ -55,8 +55,14 @@ async fn a_name_is_looked_up_in_the_path_of_the_child() {
     fs::create_dir_all(bin.join("tool")).unwrap();
     stage.dialect.program.program = PathBuf::from("agent");
     let path = |folders: &[&Path]| std::env::join_paths(folders).unwrap();
-    let relative = Path::new(".");
-    stage.environment = stage.environment.clone().set("PATH", path(&[relative, &bin, stage.folder.path()]));
+    // A relative entry that would lead to another program of the name: where it leads depends on the folder.
+    let decoy = stage.path("decoy");
+    fs::create_dir(&decoy).unwrap();
+    write_program(&decoy.join("agent"), "#!/bin/sh\necho 9.9.9\n");
+    let up = std::env::current_dir().unwrap().ancestors().skip(1).map(|_| "../").collect::<String>();
+    let relative = Path::new(&up).join(decoy.strip_prefix("/").unwrap());
+    assert!(relative.join("agent").exists());
+    stage.environment = stage.environment.clone().set("PATH", path(&[&relative, &bin, stage.folder.path()]));
     let found = stage.agent().detect().await.unwrap();
     assert_eq!(found.program, stage.path("agent"));
     assert_eq!(found.version.unwrap().text, "4.5.6");
