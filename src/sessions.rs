@@ -97,6 +97,12 @@ impl SessionsBuilder {
         Self(self.0.state_dirs(yes))
     }
 
+    /// Sets whether a session's file whose last line has no end is given one before a resume (the default).
+    /// Without it, Claude Code up to 2.1.197 glues its next record to that line, and 2.0.14 then loses all before it.
+    pub fn mend_session_files(self, yes: bool) -> Self {
+        Self(self.0.mend_session_files(yes))
+    }
+
     /// Ends the building.
     #[must_use]
     pub fn build(self) -> Sessions {

@@ -42,10 +42,10 @@ struct Case {
 }
 
 impl Case {
-    /// An agent that prints this file and ends.
-    fn new(folder: &Path, name: &str, output: &str) -> Self {
+    /// An agent that prints so many messages, so many in ten of them deltas, and ends.
+    fn new(folder: &Path, name: &str, messages: u64, deltas_in_ten: u64) -> Self {
         let file = folder.join(format!("{name}.jsonl"));
-        std::fs::write(&file, output).unwrap();
+        stream::write(&file, messages, deltas_in_ten);
         let script = folder.join(format!("{name}.json"));
         let cases = json!({ "stdin": "ignore", "cases": [{ "steps": [{ "stdout_file": file }] }] });
         std::fs::write(&script, cases.to_string()).unwrap();
@@ -144,9 +144,9 @@ fn main() -> ExitCode {
 async fn measure(args: &Args) -> ExitCode {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let short = Case::new(folder, "short", &stream::messages(3, 0));
-    let whole = Case::new(folder, "whole", &stream::messages(20_000, 0));
-    let deltas = Case::new(folder, "deltas", &stream::messages(20_000, 9));
+    let short = Case::new(folder, "short", 3, 0);
+    let whole = Case::new(folder, "whole", 20_000, 0);
+    let deltas = Case::new(folder, "deltas", 20_000, 9);
 
     println!("{} pairs each, medians\n", args.pairs);
     println!("| what | bare ms | ours ms | ratio | goal | |\n|---|---|---|---|---|---|");
@@ -177,7 +177,7 @@ async fn measure(args: &Args) -> ExitCode {
     let sessions = whole.sessions(MemoryStore::new());
     whole.run(&sessions).await;
     let before = peak_mib();
-    let long = Case::new(folder, "long", &stream::messages(160_000, 0));
+    let long = Case::new(folder, "long", 160_000, 0);
     let size = std::fs::metadata(folder.join("long.jsonl")).unwrap().len() / 1_000_000;
     long.run(&long.sessions(MemoryStore::new())).await;
     match (before, peak_mib()) {

@@ -1,6 +1,7 @@
 //! stream-json as Claude Code prints it, the same bytes every time.
 
-use std::fmt::Write as _;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
 
 use serde_json::json;
 
@@ -22,11 +23,11 @@ impl Numbers {
     }
 }
 
-/// An init line, so many messages of which so many in ten are partial deltas, and the result.
-pub(crate) fn messages(count: u64, deltas_in_ten: u64) -> String {
+/// Writes an init line, so many messages of which so many in ten are partial deltas, and the result.
+pub(crate) fn write(file: &Path, count: u64, deltas_in_ten: u64) {
     let mut numbers = Numbers(1);
     let id = "11111111-1111-4111-8111-111111111111";
-    let mut out = String::new();
+    let mut out = BufWriter::new(std::fs::File::create(file).unwrap());
     let mut line = |value: serde_json::Value| writeln!(out, "{value}").unwrap();
     line(json!({ "type": "system", "subtype": "init", "cwd": "/home/dev/work", "session_id": id,
         "tools": ["Bash", "Read", "Edit"], "mcp_servers": [], "model": "claude-opus-4-6",
@@ -74,5 +75,5 @@ pub(crate) fn messages(count: u64, deltas_in_ten: u64) -> String {
         "usage": { "input_tokens": 1, "cache_creation_input_tokens": 1, "cache_read_input_tokens": 1,
             "output_tokens": 1 } }),
     );
-    out
+    out.flush().unwrap();
 }

@@ -49,8 +49,10 @@ pub struct Inspection {
     pub bytes: u64,
     /// The folder of its first record.
     pub began_in: Option<PathBuf>,
-    /// Whether its last line is cut off. The agents drop such a line; nothing else is lost.
+    /// Whether its last line is cut off. The agents leave such a line out.
     pub torn_tail: bool,
+    /// Whether its last line has no end, cut off or not: what is appended next would be glued to it.
+    pub open_tail: bool,
     /// Lines that are no records.
     pub skipped_lines: u64,
 }
@@ -65,6 +67,7 @@ impl Inspection {
         bytes: 0,
         began_in: None,
         torn_tail: false,
+        open_tail: false,
         skipped_lines: 0,
     };
 }
@@ -77,6 +80,13 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
     /// # Errors
     /// [`CatalogError`] when nobody can look; then nothing is known about the session.
     async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError>;
+
+    /// Gives a last line without an end its end, so that what the agent appends next is not glued to it, and says
+    /// whether that was needed. Writes nothing else, and never through a link.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when it could not be done; then nothing was written.
+    async fn end_last_line(&self, path: &Path) -> Result<bool, CatalogError>;
 }
 
 /// Where a session's file may lie, best first.

@@ -97,6 +97,8 @@ pub enum Warning {
     Reclaimed(u32),
     /// The last line of the session's file was cut off; the agent leaves that line out.
     TornTail,
+    /// The last line of the session's file had no end, and was given one before the resume.
+    LastLineEnded,
     /// The record could not be read; its bytes lie at the place named.
     RecordSetAside(String),
     /// The version was not verified; the rules of the nearest known one are used.
@@ -118,6 +120,9 @@ impl fmt::Display for Warning {
             }
             Self::Reclaimed(n) => write!(f, "an earlier runner died; {n} of its processes were ended"),
             Self::TornTail => f.write_str("the last line of the session's file was cut off"),
+            Self::LastLineEnded => {
+                f.write_str("the last line of the session's file had no end, and was given one")
+            }
             Self::RecordSetAside(place) => write!(f, "the unreadable record was set aside: {place}"),
             Self::UnverifiedVersion(version) => write!(f, "version {version} was not verified"),
             Self::AuditFailed(error) => write!(f, "the audit log could not be written: {error}"),

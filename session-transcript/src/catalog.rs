@@ -9,7 +9,7 @@ use session_core::{
     Inspection, Places, Presence, SessionCatalog, SessionQuery, TranscriptFormat, async_trait,
 };
 
-use crate::find::{Found, find, is_denied};
+use crate::find::{Found, end_last_line, find, is_denied};
 use crate::scan::{Tally, scan};
 
 /// A catalog of sessions that lie in one file each.
@@ -48,6 +48,23 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
         tracing::debug!(%id, path = ?inspection.path, presence = ?inspection.presence, turns = inspection.user_turns,
             skipped = inspection.skipped_lines, torn = inspection.torn_tail, "looked at a session");
         Ok(inspection)
+    }
+
+    /// # Errors
+    /// [`CatalogError`] when the file is there and cannot be written to, or is reached through a link.
+    ///
+    /// # Cancel safety
+    /// One byte is written, or none.
+    async fn end_last_line(&self, path: &Path) -> Result<bool, CatalogError> {
+        let owned = path.to_owned();
+        let ended = tokio::task::spawn_blocking(move || end_last_line(&owned)).await;
+        let ended = ended
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
+            .map_err(|error| failed(path, error))?;
+        if ended {
+            tracing::warn!(path = %path.display(), "the last line of a session's file had no end, and was given one");
+        }
+        Ok(ended)
     }
 }
 
@@ -96,6 +113,7 @@ fn sum_up(path: PathBuf, tally: Tally) -> Inspection {
         bytes: tally.bytes,
         began_in: tally.began_in,
         torn_tail: tally.torn_tail,
+        open_tail: tally.open_tail,
         skipped_lines: tally.skipped_lines,
     }
 }

@@ -1,7 +1,7 @@
 //! Where the file is, without ever waiting for a pipe or following a link to something else than a file.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -73,6 +73,43 @@ fn is_loop(error: &io::Error) -> bool {
 #[cfg(not(unix))]
 const fn is_loop(_: &io::Error) -> bool {
     false
+}
+
+/// Writes a line end behind a last line that has none, and says whether it did. A link is never written through:
+/// the agent may have put it there.
+pub(crate) fn end_last_line(path: &Path) -> io::Result<bool> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut file = no_links(options().append(true)).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    if metadata.len() == 0 {
+        return Ok(false);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    if last == *b"\n" {
+        return Ok(false);
+    }
+    file.write_all(b"\n")?;
+    Ok(true)
+}
+
+#[cfg(unix)]
+fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::NOFOLLOW;
+    options.custom_flags(flags.bits().cast_signed())
+}
+
+#[cfg(not(unix))]
+const fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
 }
 
 #[cfg(unix)]

@@ -19,6 +19,8 @@ pub(crate) struct Tally {
     pub(crate) bytes: u64,
     pub(crate) began_in: Option<PathBuf>,
     pub(crate) torn_tail: bool,
+    /// Whether the last line has no end, whole or not.
+    pub(crate) open_tail: bool,
     pub(crate) skipped_lines: u64,
 }
 
@@ -88,6 +90,7 @@ impl Tally {
 
     /// What stands behind the last newline.
     fn end(&mut self, format: &dyn TranscriptFormat, line: &[u8], too_long: bool) {
+        self.open_tail = too_long || !line.is_empty();
         if too_long {
             self.torn_tail = true;
         } else if !line.trim_ascii().is_empty() {

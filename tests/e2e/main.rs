@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bad_input;
+mod catalog;
 mod fallbacks;
 mod happy;
 mod processes;

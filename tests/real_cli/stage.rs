@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rejoin::adapters::{Claude, ClaudeOptions, claude};
@@ -22,6 +23,9 @@ pub(crate) struct Stage {
     pub(crate) cli: Pinned,
     pub(crate) model: FakeModel,
     pub(crate) project: PathBuf,
+    /// One of each kind, so that the version is asked for once.
+    looking: OnceLock<Lifecycle>,
+    blind: OnceLock<Lifecycle>,
     dir: tempfile::TempDir,
 }
 
@@ -33,7 +37,8 @@ impl Stage {
             std::fs::create_dir(root.join(folder)).unwrap();
         }
         let project = root.join("project");
-        let stage = Self { cli: cli.clone(), model: FakeModel::start(), project, dir };
+        let (looking, blind) = (OnceLock::new(), OnceLock::new());
+        let stage = Self { cli: cli.clone(), model: FakeModel::start(), project, looking, blind, dir };
         stage.git(&["init", "-q"]);
         stage.git(&[
             "-c",
@@ -74,9 +79,12 @@ impl Stage {
 
     /// The lifecycle with or without a look at the session's file before and after each run.
     pub(crate) fn lifecycle(&self, look: bool) -> Lifecycle {
-        let agent = Agent::from(self.claude());
-        let agent = if look { agent } else { agent.without_catalog() };
-        Lifecycle::new(std::sync::Arc::new(self.store()), std::sync::Arc::new(SystemHost::new())).agent(agent)
+        let make = || {
+            let agent = Agent::from(self.claude());
+            let agent = if look { agent } else { agent.without_catalog() };
+            Lifecycle::new(Arc::new(self.store()), Arc::new(SystemHost::new())).agent(agent)
+        };
+        if look { self.looking.get_or_init(make) } else { self.blind.get_or_init(make) }.clone()
     }
 
     pub(crate) fn request(&self, prompt: &str) -> LlmRequest {

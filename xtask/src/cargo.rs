@@ -34,6 +34,6 @@ pub(crate) fn build(args: &[&str], target: &str) -> Result<PathBuf, String> {
         .filter_map(|line| serde_json::from_str::<Message>(line).ok())
         .filter(|message| message.target.as_ref().is_some_and(|found| found.name == target))
         .filter_map(|message| message.executable)
-        .last()
+        .next_back()
         .ok_or_else(|| format!("cargo built no program for {target}"))
 }

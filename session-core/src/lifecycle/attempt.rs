@@ -11,13 +11,13 @@ use crate::decide::{
 use crate::error::{AgentError, RunError};
 use crate::{
     AgentEvent, Asked, AttemptNote, EventSink, Evidence, ForkSupport, IdOnResume, Inspection, Mode, NativeId,
-    Presence, Recorded, Saved, Turn, TurnReport, Usage, codec, cost_of_run,
+    Presence, Recorded, Saved, Turn, TurnReport, Usage, Warning, codec, cost_of_run,
 };
 
 use super::Lifecycle;
 use super::admit::Job;
 use super::ledger::{Ledger, NewSession};
-use super::resolve::Scene;
+use super::resolve::{Scene, Target};
 
 /// How an attempt goes about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +177,7 @@ impl Lifecycle {
             ledger.propose(session(id.clone()), self.host.now());
         }
         self.persist(ledger).await;
+        let mended = self.end_last_line(job, target.filter(|_| !is_fork)).await;
 
         let named = Arc::new(Mutex::new(None));
         let known =
@@ -199,6 +200,7 @@ impl Lifecycle {
         let run = job.agent.adapter().run(turn, &mut watch);
         let report = self.run_and_save_early(run, ledger, &named, &session).await.map_err(RunError::Agent)?;
 
+        scene.warnings.extend(mended);
         let seen = report.evidence.observation.session.clone();
         let asked = target.filter(|_| !is_fork).map(|target| target.binding.native_id.clone()).or(chosen);
         let continuity = match (&seen, &asked, target) {
@@ -241,6 +243,16 @@ impl Lifecycle {
             ran_in,
             is_fork,
         })
+    }
+
+    /// Ends the last line of a file that is about to be continued, where it has no end. A cure that loses nothing;
+    /// where it fails, the resume is tried as it is.
+    async fn end_last_line(&self, job: &Job<'_>, target: Option<&Target>) -> Option<Warning> {
+        let look = target?.before.as_ref().filter(|look| self.mend && look.open_tail)?;
+        match job.agent.catalog()?.end_last_line(look.path.as_deref()?).await {
+            Ok(ended) => ended.then_some(Warning::LastLineEnded),
+            Err(error) => Some(Warning::NotInspected(error.to_string())),
+        }
     }
 
     /// Drives the run; when the agent names a session that is not in the record yet, saves it meanwhile.

@@ -1,13 +1,12 @@
 //! The catalog over files of Claude Code.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use adapter_claude::ClaudeTranscripts;
-use session_core::{EnvMap, Inspection, NativeId, Presence, SessionCatalog, SessionQuery};
-use session_transcript::FileCatalog;
+use rejoin::NativeId;
+use rejoin::adapters::ClaudeTranscripts;
+use rejoin::core::{EnvMap, Inspection, Presence, SessionCatalog as _, SessionQuery};
+use rejoin::transcript::FileCatalog;
 
 const ID: &str = "11111111-1111-4111-8111-111111111111";
 const PROMPT: &str = r#"{"type":"user","cwd":"/w","message":{"role":"user","content":"hi"}}"#;
@@ -41,8 +40,12 @@ impl Stage {
         self.try_look().unwrap()
     }
 
-    fn try_look(&self) -> Result<Inspection, session_core::error::CatalogError> {
-        let catalog = FileCatalog::new(ClaudeTranscripts::new(EnvMap::new()));
+    fn catalog(&self) -> FileCatalog<ClaudeTranscripts> {
+        FileCatalog::new(ClaudeTranscripts::new(EnvMap::new()))
+    }
+
+    fn try_look(&self) -> Result<Inspection, rejoin::error::CatalogError> {
+        let catalog = self.catalog();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(catalog.inspect(SessionQuery {
             id: &NativeId::new(ID),
@@ -211,4 +214,32 @@ mod unix {
         fs::set_permissions(stage.path(), fs::Permissions::from_mode(0o000)).unwrap();
         assert_eq!(stage.look().presence, Presence::Damaged);
     }
+}
+
+#[tokio::test]
+async fn a_last_line_without_an_end_is_given_one_and_nothing_else_is_written() {
+    let stage = Stage::new();
+    for (before, after) in [
+        (format!("{PROMPT}\n{ANSWER}"), Some(format!("{PROMPT}\n{ANSWER}\n"))),
+        (format!("{PROMPT}\n{{\"half"), Some(format!("{PROMPT}\n{{\"half\n"))),
+        (format!("{PROMPT}\n"), None),
+        (String::new(), None),
+    ] {
+        let path = stage.write(&before).path();
+        assert_eq!(stage.catalog().end_last_line(&path).await.unwrap(), after.is_some());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), after.unwrap_or(before));
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn nothing_is_written_through_a_link() {
+    let stage = Stage::new();
+    let path = stage.write("").path();
+    let other = path.with_file_name("other");
+    std::fs::write(&other, "no end").unwrap();
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&other, &path).unwrap();
+    assert!(stage.catalog().end_last_line(&path).await.is_err());
+    assert_eq!(std::fs::read_to_string(&other).unwrap(), "no end");
 }

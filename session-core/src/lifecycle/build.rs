@@ -1,0 +1,62 @@
+//! Builds a [`Lifecycle`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{Agent, Host, ResumeSetting, SessionStore};
+
+use super::Lifecycle;
+
+impl Lifecycle {
+    /// A lifecycle over this store on this host, without agents yet.
+    #[must_use]
+    pub fn new(store: Arc<dyn SessionStore>, host: Arc<dyn Host>) -> Self {
+        Self {
+            store,
+            host,
+            agents: Arc::default(),
+            setting: ResumeSetting::new(),
+            max_age: None,
+            state_dirs: true,
+            mend: true,
+        }
+    }
+
+    /// Adds an agent; one with the same id is replaced.
+    #[must_use]
+    pub fn agent(mut self, agent: Agent) -> Self {
+        let id = agent.adapter().id().clone();
+        Arc::make_mut(&mut self.agents).insert(id, agent);
+        self
+    }
+
+    /// Sets whether sessions are resumed at all.
+    #[must_use]
+    pub const fn resume_setting(mut self, setting: ResumeSetting) -> Self {
+        self.setting = setting;
+        self
+    }
+
+    /// Sets how long a session may lie unused and still be resumed. Without it, for ever.
+    #[must_use]
+    pub const fn max_session_age(mut self, limit: Duration) -> Self {
+        self.max_age = Some(limit);
+        self
+    }
+
+    /// Sets whether each key gets a state dir of its own from the store (the default), or agents keep their
+    /// sessions at their own place in the home directory.
+    #[must_use]
+    pub const fn state_dirs(mut self, yes: bool) -> Self {
+        self.state_dirs = yes;
+        self
+    }
+
+    /// Sets whether a session's file whose last line has no end is given one before a resume (the default).
+    /// Without it, Claude Code up to 2.1.197 glues its next record to that line, and 2.0.14 then loses all before it.
+    #[must_use]
+    pub const fn mend_session_files(mut self, yes: bool) -> Self {
+        self.mend = yes;
+        self
+    }
+}
