@@ -55,8 +55,9 @@ impl ClaudeDecoder {
     /// that print the init line of a throw-away session while they fail to resume.
     fn init(&mut self, line: &Line<'_>, emit: Emit<'_>) {
         self.confirm(emit);
+        let more = line.more();
         if let Some(id) =
-            line.session_id.as_ref().map(|id| id.as_str()).filter(|id| !id.is_empty() && !self.failed)
+            more.session_id.as_ref().map(|id| id.as_str()).filter(|id| !id.is_empty() && !self.failed)
         {
             if self.continues && self.expected.as_ref().is_none_or(|expected| expected.as_str() != id) {
                 self.held = Some(id.into());
@@ -78,12 +79,13 @@ impl ClaudeDecoder {
     }
 
     fn system(&mut self, line: &Line<'_>, emit: Emit<'_>) {
-        let subtype = line.subtype.as_ref().map_or("system", |subtype| subtype.as_str());
+        let more = line.more();
+        let subtype = more.subtype.as_ref().map_or("system", |subtype| subtype.as_str());
         match subtype {
             "init" => self.init(line, emit),
             "api_retry" => {
                 self.confirm(emit);
-                emit(&AgentEvent::Retrying { attempt: line.attempt.unwrap_or(1), status: line.error_status });
+                emit(&AgentEvent::Retrying { attempt: more.attempt.unwrap_or(1), status: more.error_status });
             }
             // `requesting`, right before the model is asked (2.1.332).
             "status" => {
@@ -92,7 +94,7 @@ impl ClaudeDecoder {
             }
             "compact_boundary" => {
                 let preserved =
-                    line.compact_metadata.as_ref().and_then(|data| data.preserved_messages.as_ref());
+                    more.compact_metadata.as_ref().and_then(|data| data.preserved_messages.as_ref());
                 let uuids = preserved.into_iter().flat_map(|messages| &messages.all_uuids);
                 self.preserved.extend(uuids.map(|uuid| Box::from(uuid.as_str())));
                 emit(&AgentEvent::Other { kind: subtype });
@@ -159,22 +161,23 @@ impl ClaudeDecoder {
         } else {
             self.confirm(emit);
         }
+        let more = line.more();
         let text = |text: &crate::wire::Text<'_>| text.as_str().to_owned();
-        let tokens = line.usage.unwrap_or_default();
+        let tokens = more.usage.unwrap_or_default();
         emit(&AgentEvent::Finished(&Final {
-            kind: line.subtype.as_ref().map(text).unwrap_or_default(),
-            is_error: line.is_error.unwrap_or(false),
-            text: line.result.as_ref().map(text).unwrap_or_default(),
-            errors: line.errors.iter().flatten().map(text).collect(),
+            kind: more.subtype.as_ref().map(text).unwrap_or_default(),
+            is_error: more.is_error.unwrap_or(false),
+            text: more.result.as_ref().map(text).unwrap_or_default(),
+            errors: more.errors.iter().flatten().map(text).collect(),
             api_status: line.api_error_status,
-            turns: line.num_turns,
+            turns: more.num_turns,
             usage: Usage {
                 input_tokens: tokens.input_tokens.unwrap_or(0),
                 output_tokens: tokens.output_tokens.unwrap_or(0),
                 cache_read_tokens: tokens.cache_read_input_tokens.unwrap_or(0),
                 cache_write_tokens: tokens.cache_creation_input_tokens.unwrap_or(0),
             },
-            cost_usd: line.total_cost_usd,
+            cost_usd: more.total_cost_usd,
         }));
     }
 
@@ -183,15 +186,16 @@ impl ClaudeDecoder {
     /// another conversation than the one asked for. Everything counts, because a fallback hangs on it:
     /// 2.0.14 ends a turn whose stream was dropped with `num_turns: 0`, too (but not as an error).
     fn never_began(&self, line: &Line<'_>) -> bool {
-        let tokens = line.usage.unwrap_or_default();
-        let silent = line.num_turns.unwrap_or(0) == 0
-            && line.duration_api_ms.unwrap_or(0.0) == 0.0
+        let more = line.more();
+        let tokens = more.usage.unwrap_or_default();
+        let silent = more.num_turns.unwrap_or(0) == 0
+            && more.duration_api_ms.unwrap_or(0.0) == 0.0
             && tokens.input_tokens.unwrap_or(0) == 0
             && tokens.output_tokens.unwrap_or(0) == 0
-            && line.terminal_reason.is_none();
-        let fails = line.is_error == Some(true)
-            && line.subtype.as_ref().is_some_and(|kind| kind.as_str() == "error_during_execution");
-        let errors = line.errors.as_deref().unwrap_or_default();
+            && more.terminal_reason.is_none();
+        let fails = more.is_error == Some(true)
+            && more.subtype.as_ref().is_some_and(|kind| kind.as_str() == "error_during_execution");
+        let errors = more.errors.as_deref().unwrap_or_default();
         let names_it = errors.is_empty() || errors.iter().any(|error| is_not_found(error.as_str()));
         let foreign = self.just_began && self.held.is_some() && names_it;
         self.continues && fails && silent && (foreign || !self.began)
@@ -224,7 +228,7 @@ impl Decoder for ClaudeDecoder {
                 }
             }
             "rate_limit_event" => {
-                let status = parsed.rate_limit_info.as_ref().and_then(|info| info.status.as_ref());
+                let status = parsed.more().rate_limit_info.as_ref().and_then(|info| info.status.as_ref());
                 if status.is_some_and(|status| status.as_str() == "rejected") {
                     self.confirm(emit);
                     let text = "the usage limit is reached";

@@ -1,16 +1,18 @@
 //! The lines of `--output-format stream-json`, as far as they matter: borrowed, and lenient.
 //!
-//! A line is read in one pass into borrowed fields. Where a field is not of the type it always had, the line
-//! is read again as a tree, and what does not fit is left out: a change of one field does not lose the rest.
+//! A line is read in one pass into borrowed fields; what only rare kinds of lines have, in a second one. Where a
+//! field is not of the type it always had, the line is read again as a tree, and what does not fit is left out: a
+//! change of one field does not lose the rest.
+
+mod salvage;
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
-use serde_json::Value;
 
-/// Text, borrowed where it holds no escapes. Lone surrogates and bytes that are not UTF-8 are replaced.
+/// Text, borrowed where it holds no escapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 
@@ -22,8 +24,7 @@ impl Text<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // As bytes: serde_json lets lone surrogates pass there, which JavaScript writes.
-        deserializer.deserialize_bytes(TextVisitor)
+        deserializer.deserialize_str(TextVisitor)
     }
 }
 
@@ -36,25 +37,20 @@ impl<'de> Visitor<'de> for TextVisitor {
         f.write_str("a text")
     }
 
-    fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
-        // The check alone is much faster than the repair.
-        Ok(Text(std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)))
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Borrowed(text)))
     }
 
-    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-        Ok(Text(Cow::Owned(String::from_utf8_lossy(bytes).into_owned())))
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Text(Cow::Owned(text.to_owned())))
     }
 }
 
-/// One line.
+/// One line: what the frequent kinds have.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Line<'a> {
     #[serde(borrow, rename = "type")]
     pub(crate) kind: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) subtype: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(crate) session_id: Option<Text<'a>>,
     #[serde(borrow)]
     pub(crate) parent_tool_use_id: Option<Text<'a>>,
     #[serde(borrow)]
@@ -68,6 +64,42 @@ pub(crate) struct Line<'a> {
     pub(crate) message: Option<Message<'a>>,
     #[serde(borrow)]
     pub(crate) event: Option<StreamEvent<'a>>,
+    #[serde(skip)]
+    pub(crate) more: Option<Box<More<'a>>>,
+}
+
+/// What the frequent kinds have of the rest.
+const NOTHING: &More<'static> = &More {
+    subtype: None,
+    session_id: None,
+    compact_metadata: None,
+    rate_limit_info: None,
+    attempt: None,
+    error_status: None,
+    is_error: None,
+    num_turns: None,
+    duration_api_ms: None,
+    total_cost_usd: None,
+    terminal_reason: None,
+    result: None,
+    errors: None,
+    usage: None,
+};
+
+impl<'a> Line<'a> {
+    /// What only rare kinds have.
+    pub(crate) fn more(&self) -> &More<'a> {
+        self.more.as_deref().unwrap_or(NOTHING)
+    }
+}
+
+/// One line: what only rare kinds have.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct More<'a> {
+    #[serde(borrow)]
+    pub(crate) subtype: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) session_id: Option<Text<'a>>,
     #[serde(borrow)]
     pub(crate) compact_metadata: Option<Compaction<'a>>,
     #[serde(borrow)]
@@ -126,8 +158,7 @@ impl Block<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // serde_json reads texts and arrays under this name.
-        deserializer.deserialize_bytes(ContentVisitor)
+        deserializer.deserialize_any(ContentVisitor)
     }
 }
 
@@ -140,12 +171,16 @@ impl<'de> Visitor<'de> for ContentVisitor {
         f.write_str("a text or a list of blocks")
     }
 
-    fn visit_borrowed_bytes<E: serde::de::Error>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
-        Ok(Content::text(TextVisitor.visit_borrowed_bytes::<E>(bytes)?))
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Content::text(Text(Cow::Borrowed(text))))
     }
 
-    fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-        Ok(Content::text(TextVisitor.visit_bytes::<E>(bytes)?))
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Content::text(Text(Cow::Owned(text.to_owned()))))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Content::default())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
@@ -214,70 +249,15 @@ pub(crate) fn parse(line: &[u8]) -> Option<Line<'_>> {
     if line.trim_ascii_start().first() != Some(&b'{') {
         return None;
     }
-    serde_json::from_slice(line).ok().or_else(|| Some(salvage(&serde_json::from_slice(line).ok()?)))
+    let whole = std::str::from_utf8(line).ok().and_then(|text| read(text).ok());
+    whole.or_else(|| salvage::line(line))
 }
 
-/// What fits, of a line that does not fit as a whole.
-fn salvage(value: &Value) -> Line<'static> {
-    let text = |value: &Value, key: &str| value[key].as_str().map(|text| Text(Cow::Owned(text.to_owned())));
-    let status = |key: &str| value[key].as_u64().and_then(|status| u16::try_from(status).ok());
-    let message = value["message"].is_object().then(|| {
-        let message = &value["message"];
-        let content = match &message["content"] {
-            Value::Array(blocks) => Content(
-                blocks
-                    .iter()
-                    .map(|block| Block {
-                        kind: text(block, "type"),
-                        text: text(block, "text"),
-                        id: text(block, "id"),
-                        name: text(block, "name"),
-                        tool_use_id: text(block, "tool_use_id"),
-                        is_error: block["is_error"].as_bool(),
-                    })
-                    .collect(),
-            ),
-            _ => text(message, "content").map(Content::text).unwrap_or_default(),
-        };
-        Message { model: text(message, "model"), content }
-    });
-    let delta = &value["event"]["delta"];
-    let errors = value["errors"].as_array().map(|errors| {
-        errors
-            .iter()
-            .map(|error| Text(Cow::Owned(error.as_str().map_or_else(|| error.to_string(), str::to_owned))))
-            .collect()
-    });
-    let tokens = |key: &str| value["usage"][key].as_u64();
-    Line {
-        kind: text(value, "type"),
-        subtype: text(value, "subtype"),
-        session_id: text(value, "session_id"),
-        parent_tool_use_id: text(value, "parent_tool_use_id"),
-        uuid: text(value, "uuid"),
-        is_replay: value["isReplay"].as_bool(),
-        error: text(value, "error").or_else(|| text(&value["error"], "type")),
-        api_error_status: status("api_error_status"),
-        message,
-        event: Some(StreamEvent {
-            delta: Some(Delta { kind: text(delta, "type"), text: text(delta, "text") }),
-        }),
-        compact_metadata: None,
-        rate_limit_info: Some(RateLimit { status: text(&value["rate_limit_info"], "status") }),
-        attempt: value["attempt"].as_u64(),
-        error_status: status("error_status"),
-        is_error: value["is_error"].as_bool(),
-        num_turns: value["num_turns"].as_u64(),
-        duration_api_ms: value["duration_api_ms"].as_f64(),
-        total_cost_usd: value["total_cost_usd"].as_f64(),
-        terminal_reason: text(value, "terminal_reason"),
-        result: text(value, "result"),
-        errors,
-        usage: Some(Tokens {
-            input_tokens: tokens("input_tokens"),
-            output_tokens: tokens("output_tokens"),
-            cache_read_input_tokens: tokens("cache_read_input_tokens"),
-            cache_creation_input_tokens: tokens("cache_creation_input_tokens"),
-        }),
+fn read(text: &str) -> serde_json::Result<Line<'_>> {
+    let mut line: Line<'_> = serde_json::from_str(text)?;
+    let frequent = ["assistant", "user", "stream_event"];
+    if !line.kind.as_ref().is_some_and(|kind| frequent.contains(&kind.as_str())) {
+        line.more = Some(Box::new(serde_json::from_str(text)?));
     }
+    Ok(line)
 }

@@ -35,7 +35,8 @@
 //! | `{"line": {…}}` | writes the JSON value as one line, keys in the order given |
 //! | `{"stdout_bytes": [0, 255]}` | writes bytes |
 //! | `{"stdout_repeat": {"text": "x", "times": 9}}`, `stderr_repeat` | writes the text many times |
-//! | `{"stdout_file": "path"}` | writes a file |
+//! | `{"stdout_file": "path"}` | writes a file, as fast as the system can |
+//! | `{"stdout_lines": "path"}` | writes a file line by line, one system call each, as agents do |
 //! | `{"slowly": {"text": "x", "chunk": 1, "pause_ms": 0}}` | writes pieces of `chunk` bytes, one system call each |
 //! | `{"close_stdout": true}` | lets the reader see the end of the output |
 //! | `{"append": {"path": "p", "text": "x"}}`, `create` | writes to a file, or makes it anew |

@@ -1,7 +1,7 @@
 //! Plays the steps of a script.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufRead as _, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
@@ -128,6 +128,7 @@ impl Player {
                 write_often(&mut self.out.0, &text, &repeat)
             }
             Step::StdoutFile(path) => self.copy_out(&self.path(&path)),
+            Step::StdoutLines(path) => self.lines_out(&self.path(&path)),
             Step::Slowly(slowly) => self.write_slowly(&slowly),
             Step::CloseStdout(true) => self.out.close(),
             Step::Stderr(text) => self.stderr(&expand(&text, self)),
@@ -169,6 +170,17 @@ impl Player {
     fn copy_out(&mut self, path: &Path) -> Result<(), Stop> {
         let mut file = File::open(path).map_err(|error| Stop::file("cannot read", path, &error))?;
         io::copy(&mut file, &mut self.out.0).map(drop).map_err(|error| output_error(&error))
+    }
+
+    fn lines_out(&mut self, path: &Path) -> Result<(), Stop> {
+        let cannot = |error: io::Error| Stop::file("cannot read", path, &error);
+        let mut file = BufReader::with_capacity(BLOCK, File::open(path).map_err(cannot)?);
+        let mut line = Vec::new();
+        while file.read_until(b'\n', &mut line).map_err(cannot)? > 0 {
+            self.out.write(&line)?;
+            line.clear();
+        }
+        Ok(())
     }
 
     fn write_slowly(&mut self, slowly: &Slowly) -> Result<(), Stop> {

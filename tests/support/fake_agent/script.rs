@@ -69,6 +69,7 @@ pub(super) enum Step {
     StdoutBytes(Vec<u8>),
     StdoutRepeat(Repeat),
     StdoutFile(String),
+    StdoutLines(String),
     Slowly(Slowly),
     CloseStdout(bool),
     Stderr(String),

@@ -79,6 +79,7 @@ fn output_is_written_as_the_steps_say() {
         {"stdout_repeat": {"text": "ab", "times": 100_001}},
         {"stdout_repeat": {"text": "", "times": 5}},
         {"stdout_file": "DIR/script.json"},
+        {"stdout_lines": "DIR/script.json"},
         {"slowly": {"text": "slow", "chunk": 3}},
         {"stderr": "bad {{prompt}}"},
         {"stderr_repeat": {"text": "!", "times": 3}},
@@ -90,7 +91,7 @@ fn output_is_written_as_the_steps_say() {
         format!("abc in {}\n", stage.path("project").canonicalize().unwrap().display()).into_bytes();
     expected.extend([255, 0, 10]);
     expected.extend("ab".repeat(100_001).bytes());
-    expected.extend(stage.read("script.json").bytes());
+    expected.extend(stage.read("script.json").repeat(2).bytes());
     expected.extend(b"slow");
     assert!(output.stdout == expected, "{} bytes, not {}", output.stdout.len(), expected.len());
     assert_eq!(stderr(&output), "bad things!!!");
