@@ -1,6 +1,7 @@
 //! Resumes that fail, each row as the real CLIs do it, and what follows.
 
 use rejoin::{Route, Why};
+use rejoin_test_support::ContextReply;
 use serde_json::{Value, json};
 
 use crate::stage::*;
@@ -234,6 +235,11 @@ async fn a_file_with_damage_and_turns_is_resumed() {
         let path = &stage.transcripts()[0];
         let text = std::fs::read_to_string(path).unwrap();
         std::fs::write(path, format!("{text}{tail}")).unwrap();
-        assert_eq!(stage.run("two").await.route, Route::Resumed, "{tail:?}");
+        let second = stage.run("two").await;
+        assert_eq!(second.route, Route::Resumed, "{tail:?}");
+        let ended = second.warnings.contains(&rejoin::Warning::LastLineEnded);
+        assert_eq!(ended, !tail.ends_with('\n'), "{tail:?}: {:?}", second.warnings);
+        let third = ContextReply::parse(&stage.run("three").await.text).unwrap();
+        assert_eq!(third.user_turns, 3, "{tail:?}: the turn after the damage was kept");
     }
 }
