@@ -124,18 +124,25 @@ impl Stage {
     /// The session's file.
     pub(crate) fn transcript(&self, id: &NativeId) -> PathBuf {
         let name = format!("{id}.jsonl");
-        let mut folders = vec![self.root().join("store")];
+        let is_it = |path: &PathBuf| path.file_name().is_some_and(|found| found == name.as_str());
+        self.transcripts().into_iter().find(is_it).unwrap_or_else(|| panic!("no transcript of {id}"))
+    }
+
+    /// All session files in the state dirs.
+    pub(crate) fn transcripts(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.root().join("store/.agent-sessions/state")];
         while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                match path.file_name() {
-                    Some(found) if found == name.as_str() => return path,
-                    _ if path.is_dir() && !path.is_symlink() => folders.push(path),
-                    _ => {}
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() && !path.is_symlink() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+                    found.push(path);
                 }
             }
         }
-        panic!("no transcript of {id}");
+        found
     }
 
     /// Writes another native id into the record.
