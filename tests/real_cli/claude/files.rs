@@ -44,6 +44,11 @@ async fn survives(cli: &Pinned, scenario: &str, damage: impl Fn(&std::path::Path
         assert_eq!((third.route, &third.session_id), (Route::Resumed, &second.session_id), "{name}");
         let seen = reply(&third);
         assert_eq!((seen.first.as_str(), seen.last.as_str()), ("alpha", "gamma"), "{name}");
+        if !look && !cli.at_least([2, 1, 0]) {
+            // 2.0.14 glues its next record to an open last line, and then loses all before it. With a look, the
+            // line is ended first.
+            continue;
+        }
         let fourth = stage.run("delta").await.unwrap();
         assert_eq!(fourth.route, Route::Resumed);
         assert_eq!(
