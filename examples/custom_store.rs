@@ -95,8 +95,13 @@ impl SessionStore for Rows {
         Ok(Removed::Done)
     }
 
-    async fn set_aside(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
-        let taken = self.lock().entry(key.clone()).or_default().document.take();
+    async fn set_aside(&self, key: &SessionKey, guard: &Guard) -> Result<Option<String>, StoreError> {
+        let mut rows = self.lock();
+        let row = rows.entry(key.clone()).or_default();
+        if !guard.admits(row.current().as_ref()) {
+            return Ok(None);
+        }
+        let taken = row.document.take();
         // A real store keeps the bytes for a person to look at.
         Ok(taken.map(|document| format!("{} unreadable bytes", document.as_bytes().len())))
     }

@@ -44,7 +44,9 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         AgentEvent::ToolFinished { is_error, .. } => println!("tool       finished, error: {is_error}"),
         AgentEvent::Text(text) => println!("text       {text}"),
         AgentEvent::Finished(end) => println!("finished   {}", end.kind),
-        other => println!("other      {other:?}"),
+        // Kinds that have no meaning here are passed on by name; there will be new ones.
+        AgentEvent::Other { kind } => println!("other      {kind}"),
+        other => println!("{other:?}"),
     };
     let request = LlmRequest::new("Run the tests")
         .cwd(std::env::current_dir()?)

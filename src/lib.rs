@@ -1,4 +1,8 @@
-#![doc = include_str!("../README.md")]
+#![cfg_attr(all(feature = "adapter-claude", feature = "session-store-fs"), doc = include_str!("../README.md"))]
+#![cfg_attr(
+    not(all(feature = "adapter-claude", feature = "session-store-fs")),
+    doc = "One continuous memory per piece of work for coding-agent CLIs."
+)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "adapter-claude")]
@@ -13,9 +17,9 @@ pub use session_core::decide::Why;
 pub use session_core::error::{self, RunError};
 pub use session_core::{
     Agent, AgentCapabilities, AgentEvent, AgentId, AttemptNote, AuditEntry, AuditEvent, AuditSeq, Cancel,
-    EventSink, FailedRun, Limits, LlmRequest, LlmResult, MailboxId, NativeId, NoSink, RESUME_SETTING,
-    Recorded, ResumePolicy, ResumeSetting, Route, SessionKey, SessionName, SessionRecord, SessionRef,
-    SessionStore, Usage, Warning,
+    EventSink, Evidence, FailedRun, Limits, LlmRequest, LlmResult, MailboxId, NativeId, NoSink,
+    RESUME_SETTING, Recorded, ResumePolicy, ResumeSetting, Route, RunId, SessionKey, SessionName,
+    SessionRecord, SessionRef, SessionStore, Totals, Usage, Warning,
 };
 
 /// For authors of stores and adapters: the ports, the decisions, the pure orchestration.

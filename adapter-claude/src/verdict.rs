@@ -16,6 +16,9 @@ enum When {
     NotBegun,
     /// Any failure.
     Failed,
+    /// Any failure that the agent reports in its stream. What it says condemns a session, and stderr is shared with
+    /// hooks and servers that fail in the same words.
+    Reported,
 }
 
 /// A known text of a failure.
@@ -65,14 +68,14 @@ const SIGNATURES: &[Signature] = &[
     sign("EACCES: permission denied", When::NotBegun, Verdict::Misconfigured, "2.0.14: unwritable configuration folder"),
     sign("ENAMETOOLONG", When::Failed, Verdict::Misconfigured, "2.0.14: the folder's path is too long for a name"),
     // What a session holds.
-    sign("rompt is too long", When::Failed, Verdict::ContextOverflow, "2.1.332: 12 MB of prompt"),
-    sign("exceed context limit", When::Failed, Verdict::ContextOverflow, "the API's text; not seen here"),
-    sign("Request too large", When::Failed, Verdict::ContextOverflow, "2.1.197, 2.1.332 error-413"),
-    sign("Invalid `signature` in `thinking`", When::Failed, Verdict::Incompatible, "the API's text; not seen here"),
-    sign("Invalid signature in thinking block", When::Failed, Verdict::Incompatible, "a user's report; not seen here"),
-    sign("blocks in the latest assistant message cannot be modified", When::Failed, Verdict::Incompatible, "the API's text; not seen here"),
-    sign("`tool_use` ids were found without", When::Failed, Verdict::Incompatible, "1.0.16 (anthropics/claude-code#1695)"),
-    sign("unexpected `tool_use_id` found in `tool_result`", When::Failed, Verdict::Incompatible, "the API's text; not seen here"),
+    sign("rompt is too long", When::Reported, Verdict::ContextOverflow, "2.1.332: 12 MB of prompt"),
+    sign("exceed context limit", When::Reported, Verdict::ContextOverflow, "the API's text; not seen here"),
+    sign("Request too large", When::Reported, Verdict::ContextOverflow, "2.1.197, 2.1.332 error-413"),
+    sign("Invalid `signature` in `thinking`", When::Reported, Verdict::Incompatible, "the API's text; not seen here"),
+    sign("Invalid signature in thinking block", When::Reported, Verdict::Incompatible, "a user's report; not seen here"),
+    sign("blocks in the latest assistant message cannot be modified", When::Reported, Verdict::Incompatible, "the API's text; not seen here"),
+    sign("`tool_use` ids were found without", When::Reported, Verdict::Incompatible, "1.0.16 (anthropics/claude-code#1695)"),
+    sign("unexpected `tool_use_id` found in `tool_result`", When::Reported, Verdict::Incompatible, "the API's text; not seen here"),
     // Limits of the account.
     sign("usage limit reached", When::Failed, Verdict::RateLimited, "in the programs of 2.1.197 and 2.1.332"),
     sign("You've hit your", When::Failed, Verdict::RateLimited, "in the programs of 2.1.197 and 2.1.332"),
@@ -106,7 +109,7 @@ pub(crate) fn of(evidence: &Evidence) -> Verdict {
     match evidence.ended_by {
         Some(EndedBy::Cancel) => return Verdict::Cancelled,
         Some(EndedBy::StartLimit | EndedBy::IdleLimit | EndedBy::TotalLimit) => return Verdict::TimedOut,
-        Some(EndedBy::Linger | EndedBy::LineLimit) | None => {}
+        Some(EndedBy::Linger) | None => {}
     }
     match end {
         Some(end) if matches!(end.kind.as_str(), "error_max_turns" | "error_max_budget_usd") => {
@@ -133,18 +136,22 @@ fn by_text(evidence: &Evidence) -> Option<Verdict> {
     let applies = |when| match when {
         When::ResumeFailed => resume_failed,
         When::NotBegun => not_begun,
-        When::Failed => true,
+        When::Failed | When::Reported => true,
     };
     let observation = &evidence.observation;
     let end = observation.end.iter().flat_map(|end| {
         end.errors.iter().chain(Some(&end.text).filter(|_| end.is_error)).map(String::as_str)
     });
     let trouble = observation.trouble.iter().map(|(_, text)| text.as_str());
-    let texts: Vec<&str> =
-        end.chain(trouble).chain([evidence.stderr_tail.as_str(), observation.noise_head.as_str()]).collect();
+    let reported: Vec<&str> = end.chain(trouble).collect();
+    let written = [evidence.stderr_tail.as_str(), observation.noise_head.as_str()];
+    let holds = |signature: &Signature| {
+        reported.iter().any(|text| text.contains(signature.text))
+            || (signature.when != When::Reported && written.iter().any(|text| text.contains(signature.text)))
+    };
     SIGNATURES
         .iter()
-        .find(|signature| applies(signature.when) && texts.iter().any(|text| text.contains(signature.text)))
+        .find(|signature| applies(signature.when) && holds(signature))
         .map(|signature| signature.verdict)
 }
 

@@ -21,7 +21,7 @@ use rejoin::adapters::{Claude, ClaudeOptions, claude};
 use rejoin::core::Program;
 use rejoin::process::Environment;
 use rejoin::stores::FsStore;
-use rejoin::{LlmRequest, RESUME_SETTING, ResumeSetting, SessionKey, SessionRef, Sessions};
+use rejoin::{Cancel, LlmRequest, NativeId, RESUME_SETTING, ResumeSetting, SessionKey, SessionRef, Sessions};
 use rejoin_test_support::{ScriptedAgent, fake_agent};
 
 #[derive(Debug, Parser)]
@@ -36,11 +36,11 @@ struct Args {
     /// The unit of work that owns the conversation.
     #[arg(long, default_value = "issue-42")]
     mailbox: String,
-    /// The branch that names the session for people.
+    /// The branch that names the session for people. The name of a mailbox's first run stays.
     #[arg(long, default_value = "agent/issue-42-fix-login")]
     branch: String,
-    /// Where the store keeps its folder `.agent-sessions`. [default: the current folder; a temporary one for the
-    /// scripted agent]
+    /// The folder in which the store keeps everything, in `.agent-sessions`. It is made where it is missing.
+    /// [default: the current folder; a temporary one for the scripted agent]
     #[arg(long)]
     state_dir: Option<PathBuf>,
     /// The model's endpoint: a proxy, or a server on this machine.
@@ -68,7 +68,7 @@ async fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            show::error(&*error);
+            show::no_turn(args.json, &*error);
             ExitCode::FAILURE
         }
     }
@@ -95,29 +95,45 @@ async fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
     let sessions = Sessions::builder(FsStore::open(&base)?).agent(agent).resume_setting(setting).build();
 
     let session = SessionRef::new(&args.mailbox, "claude").named(&args.branch);
-    let request = |prompt: &str| LlmRequest::new(prompt).cwd(&here).session(session.clone());
+    let cancel = cancel_on_signal();
+    let request =
+        |prompt: &str| LlmRequest::new(prompt).cwd(&here).session(session.clone()).cancel(cancel.clone());
     let key = SessionKey::new(&args.mailbox, "claude")?;
+    let name = if scripted { "claude, played by a script" } else { "claude" };
+    show::title(args.json, &key, name, &base);
 
     if let Some(prompt) = args.prompt.as_deref().or((!scripted).then_some("What did I ask you before?")) {
-        show::title(args.json, &key, &base);
-        let result = sessions.run(request(prompt)).await;
-        return Ok(show::turn(args.json, 1, prompt, &result));
+        return Ok(show::turn(args.json, 1, prompt, &sessions.run(request(prompt)).await));
     }
-
-    show::title(args.json, &key, &base);
     let mut well = true;
+    let mut ours = None;
     for (number, prompt) in
         (1..).zip(["Fix the login bug", "Now add a test for it", "And write the changelog"])
     {
-        if number == 3 {
-            let lost = delete_session_file(&base)?;
-            show::lost(args.json, &lost);
+        if let (3, Some(id)) = (number, &ours) {
+            show::lost(args.json, &delete_session_file(&base, id)?);
         }
         let result = sessions.run(request(prompt)).await;
         well &= show::turn(args.json, number, prompt, &result);
+        // Only a session that began here is this program's to delete.
+        if let (1, Ok(result)) = (number, &result) {
+            ours = result.session_id.clone().filter(|_| !result.resumed);
+        }
     }
     show::audit(args.json, &key, &sessions.audit(&key, None).await?);
     Ok(well)
+}
+
+/// Ends the run in order when this program is asked to end: the agent would outlive it otherwise.
+fn cancel_on_signal() -> Cancel {
+    let cancel = Cancel::new();
+    let handle = cancel.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            handle.cancel();
+        }
+    });
+    cancel
 }
 
 /// The scripted agent needs nothing from the environment; the real one needs its credentials.
@@ -133,21 +149,21 @@ fn environment(args: &Args, home: &Path) -> Environment {
 }
 
 fn scripted_claude(folder: &Path) -> Result<Claude, Box<dyn Error>> {
-    let agent =
-        ScriptedAgent::claude(folder, "You have told me {{turns}} thing(s) so far; I remember all of them.")?;
+    let agent = ScriptedAgent::claude(folder, "Prompt {{turns}} of our conversation; I remember them all.")?;
     let program = agent.leading_args.iter().fold(Program::new(&agent.program), |p, arg| p.leading_arg(arg));
     Ok(claude().options(ClaudeOptions::default().program(program)))
 }
 
 /// What a clean-up job, a new machine or a user does one day: the agent's file of the session is gone.
-fn delete_session_file(base: &Path) -> Result<PathBuf, Box<dyn Error>> {
+fn delete_session_file(base: &Path, id: &NativeId) -> Result<PathBuf, Box<dyn Error>> {
+    let name = format!("{id}.jsonl");
     let mut folders = vec![base.join(".agent-sessions/state")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+            } else if path.file_name().is_some_and(|found| found == name.as_str()) {
                 std::fs::remove_file(&path)?;
                 return Ok(path.strip_prefix(base).unwrap_or(&path).to_owned());
             }

@@ -185,8 +185,8 @@ pub enum Mode<'a> {
     },
 }
 
-/// One prompt, and all that an adapter needs to carry it out.
-#[derive(Debug, Clone, Copy)]
+/// One prompt, and all that an adapter needs to carry it out. `Debug` shows how long the prompt is, not what it says.
+#[derive(Clone, Copy)]
 pub struct Turn<'a> {
     /// The run that the turn belongs to; every process started for it carries this mark.
     pub run: RunId,
@@ -208,6 +208,17 @@ pub struct Turn<'a> {
     pub limits: &'a Limits,
     /// The caller's way to end the turn.
     pub cancel: &'a Cancel,
+}
+
+impl Debug for Turn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Turn")
+            .field("run", &self.run)
+            .field("prompt", &format_args!("{} bytes", self.prompt.len()))
+            .field("cwd", &self.cwd)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What came of a turn.

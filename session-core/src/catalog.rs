@@ -82,11 +82,12 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
     async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError>;
 
     /// Gives a last line without an end its end, so that what the agent appends next is not glued to it, and says
-    /// whether that was needed. Writes nothing else, and never through a link.
+    /// whether it did. Only a file that still has this many bytes: one that grew has a writer. Writes nothing else,
+    /// and never through a link.
     ///
     /// # Errors
     /// [`CatalogError`] when it could not be done; then nothing was written.
-    async fn end_last_line(&self, path: &Path) -> Result<bool, CatalogError>;
+    async fn end_last_line(&self, path: &Path, bytes: u64) -> Result<bool, CatalogError>;
 }
 
 /// Where a session's file may lie, best first.

@@ -1,16 +1,20 @@
 #![doc = include_str!("decide/table.md")]
 
+mod adopt;
+mod count;
 mod facts;
 mod next;
 mod plan;
 mod settle;
 mod why;
 
+pub use adopt::{AdoptFacts, Adoption, adopt};
+pub use count::{Count, CountFacts, count};
 pub use facts::{
-    Activity, Attempt, AttemptFacts, Consent, Continuity, History, IdShape, Patience, PlanFacts, Policy,
-    Reach, RecordFact, Support, Transcript, Verdict, Workdir,
+    Activity, Attempt, AttemptFacts, Bound, Consent, Continuity, History, IdShape, Leftover, Patience,
+    Persisted, PlanFacts, Policy, Reach, RecordFact, Support, Transcript, Verdict, Workdir,
 };
 pub use next::{Next, next};
 pub use plan::{Plan, plan};
-pub use settle::{Persisted, SettleFacts, Settlement, settle};
+pub use settle::{SettleFacts, Settlement, condemns, settle};
 pub use why::Why;

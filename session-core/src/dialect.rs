@@ -2,16 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::path::{Path, PathBuf};
 
 use crate::decide::Verdict;
 use crate::error::CommandError;
 use crate::{AgentCapabilities, AgentEvent, AgentId, Evidence, NativeId, Turn, Version};
 
-/// The environment that a child gets before the dialect's own changes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The environment that a child gets before the dialect's own changes. `Debug` shows names, never values: they hold
+/// credentials.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct EnvMap(BTreeMap<OsString, OsString>);
+
+impl Debug for EnvMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
 
 impl EnvMap {
     /// An empty environment.
@@ -56,13 +63,22 @@ impl<K: Into<OsString>, V: Into<OsString>> FromIterator<(K, V)> for EnvMap {
     }
 }
 
-/// One change to the environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One change to the environment. `Debug` shows the name, never the value.
+#[derive(Clone, PartialEq, Eq)]
 pub enum EnvChange {
     /// Set a variable.
     Set(OsString, OsString),
     /// Remove one.
     Remove(OsString),
+}
+
+impl Debug for EnvChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Set(name, _) => write!(f, "Set({name:?})"),
+            Self::Remove(name) => write!(f, "Remove({name:?})"),
+        }
+    }
 }
 
 impl EnvChange {
@@ -100,8 +116,8 @@ impl Program {
     }
 }
 
-/// What to start: everything but the program.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What to start: everything but the program. `Debug` shows how long stdin is, not what it says.
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct CommandSpec {
     /// The agent's arguments.
     pub args: Vec<OsString>,
@@ -109,6 +125,16 @@ pub struct CommandSpec {
     pub env: Vec<EnvChange>,
     /// What is written to stdin, which is then closed. Empty means that stdin is at its end at once.
     pub stdin: Vec<u8>,
+}
+
+impl Debug for CommandSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CommandSpec")
+            .field("args", &self.args)
+            .field("env", &self.env)
+            .field("stdin", &format_args!("{} bytes", self.stdin.len()))
+            .finish()
+    }
 }
 
 /// A directory or file that a sandbox has to show to the agent.

@@ -282,7 +282,8 @@ pub enum RunError {
         /// Why there is no resume.
         why: Why,
     },
-    /// The agent could not be run. Nothing was started.
+    /// The agent could not be run. Nothing was started; only where it vanished between a resume and its fallback,
+    /// the failed resume was, and the audit log tells of it.
     #[error("the agent could not be run")]
     Agent(#[source] AgentError),
     /// The store failed where a run cannot do without it: the key's state dir, or the session to fork. Nothing
@@ -290,7 +291,7 @@ pub enum RunError {
     #[error("the store failed where the run cannot do without it")]
     Store(#[source] StoreError),
     /// The agent was run, and failed. What it did is in the report; the session is kept as the report says.
-    #[error("the run failed: {why}")]
+    #[error("{why}{}", said_text(run))]
     Failed {
         /// The reason.
         why: Why,
@@ -307,6 +308,35 @@ impl RunError {
             Self::Refused { why } | Self::Failed { why, .. } => Some(*why),
             Self::Request(_) | Self::Busy { .. } | Self::Agent(_) | Self::Store(_) => None,
         }
+    }
+}
+
+fn said_text(run: &FailedRun) -> String {
+    let said = run.attempts.last().and_then(|attempt| attempt.said.as_deref());
+    said.map(|said| format!("; the agent said: {}", crate::evidence::head(said.trim(), 300)))
+        .unwrap_or_default()
+}
+
+/// An error with everything that caused it, on one line: `Display` of an error says one level only.
+///
+/// ```
+/// use session_core::error::{Chain, RequestError, RunError};
+///
+/// let error = RunError::Request(RequestError::EmptyPrompt);
+/// assert_eq!(Chain(&error).to_string(), "the request cannot be run: the prompt is empty");
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Chain<'a>(pub &'a (dyn std::error::Error + 'static));
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(cause) = source {
+            write!(f, ": {cause}")?;
+            source = cause.source();
+        }
+        Ok(())
     }
 }
 

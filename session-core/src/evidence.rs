@@ -50,11 +50,13 @@ impl Observation {
                 self.model_called = false;
             }
             AgentEvent::Text(text) => {
+                self.model_called = true;
                 self.in_delta = false;
                 self.partial_text.clear();
                 self.keep(text);
             }
             AgentEvent::TextDelta(text) => {
+                self.model_called = true;
                 if !self.in_delta {
                     self.in_delta = true;
                     self.partial_text.clear();
@@ -67,6 +69,7 @@ impl Observation {
                 self.status = status.or(self.status);
             }
             AgentEvent::Finished(end) => {
+                self.model_called |= end.usage.output_tokens > 0;
                 self.status = end.api_status.or(self.status);
                 self.end = Some(end.clone());
             }
@@ -113,6 +116,12 @@ pub(crate) fn head(text: &str, bytes: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
+/// The longest end of a text that has at most so many bytes.
+pub(crate) fn tail(text: &str, bytes: usize) -> &str {
+    let start = (text.len().saturating_sub(bytes)..=text.len()).find(|start| text.is_char_boundary(*start));
+    &text[start.unwrap_or(text.len())..]
+}
+
 /// How the process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -139,8 +148,6 @@ pub enum EndedBy {
     Cancel,
     /// It went on after its own final event, past the linger limit. The result stands.
     Linger,
-    /// It wrote a line longer than the limit.
-    LineLimit,
 }
 
 /// What was asked of the attempt, as far as a verdict needs it.
@@ -202,6 +209,8 @@ mod tests {
         let partial =
             fold(&[AgentEvent::Text("one"), AgentEvent::TextDelta("tw"), AgentEvent::TextDelta("o")]);
         assert_eq!(partial.partial_text, "two");
+        // What the model said, it was called for, whether or not an event said so.
+        assert_eq!(partial.activity(), Activity::ModelCalled);
         let whole = fold(&[AgentEvent::TextDelta("tw"), AgentEvent::Text("two!")]);
         assert_eq!(whole.partial_text, "two!");
         let long = "ä".repeat(PARTIAL_LIMIT);

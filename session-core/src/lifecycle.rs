@@ -4,21 +4,42 @@ mod admit;
 mod attempt;
 mod build;
 mod conclude;
+mod early;
 mod ledger;
 mod resolve;
+mod target;
+mod tried;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::decide::{Attempt, Next, Patience, Plan, next, plan};
+use crate::decide::{Attempt, Next, Patience, Plan, Why, next, plan};
 use crate::error::{RunError, StoreError};
 use crate::{
     Agent, AgentEvent, AgentId, AuditEntry, AuditSeq, EventSink, Host, Lease, LlmRequest, LlmResult, NoSink,
     ResumeSetting, SessionKey, SessionRecord, SessionStore, codec,
 };
 
-use attempt::Course;
+use admit::Job;
+use attempt::{Course, NotTried};
+use conclude::{NeverStarted, Runs};
+use ledger::Ledger;
+use resolve::Scene;
+use tried::Tried;
+
+/// How often a record that changed under a held lease is read anew.
+const RACES: usize = 3;
+const SHORT_WAIT: Duration = Duration::from_millis(200);
+const LONG_WAIT: Duration = Duration::from_secs(1);
+
+/// Why a run ends before its conclusion.
+#[derive(Debug)]
+enum Halt {
+    /// The record changed before anything was started.
+    Raced,
+    Error(RunError),
+}
 
 /// The right to run, or the reason why nobody can tell who has it.
 #[derive(Debug)]
@@ -81,55 +102,73 @@ impl Lifecycle {
         let job = self.admit(&request).map_err(RunError::Request)?;
         tracing::Span::current().record("session", tracing::field::display(&job.key));
 
-        // Lease, resolve.
+        // Lease, resolve. What a dropped run was still writing may come in between: then look again.
         let mut hold = self.hold(&job.key).await?;
-        let (mut scene, mut ledger) = self.resolve(&job, &mut hold).await?;
+        for _ in 0..RACES {
+            let (scene, ledger) = self.resolve(&job, &mut hold).await?;
+            match self.carry_out(&job, scene, ledger, sink).await {
+                Err(Halt::Raced) => tracing::debug!(key = %job.key, "the record changed; resolving again"),
+                Err(Halt::Error(error)) => return Err(error),
+                Ok(result) => return Ok(result),
+            }
+        }
+        Err(RunError::Busy { key: job.key, by: None })
+        // Released here, whatever came of it.
+    }
+
+    /// Run, detect, fall back at most once, record, audit.
+    async fn carry_out(
+        &self,
+        job: &Job<'_>,
+        mut scene: Scene,
+        mut ledger: Ledger,
+        sink: &mut dyn EventSink,
+    ) -> Result<LlmResult, Halt> {
         let mut course = match plan(scene.facts) {
             Plan::Resume => Course { attempt: Attempt::Resume, why: None },
-            Plan::Fresh(why) => Course { attempt: Attempt::Fresh, why: Some(why) },
-            Plan::Refuse(why) => {
-                self.never_started(&job, scene, ledger, "run_refused", Some(why), None).await;
-                return Err(RunError::Refused { why });
+            Plan::Fresh(why) if !scene.wants_fork(job, &ledger) => {
+                Course { attempt: Attempt::Fresh, why: Some(why) }
+            }
+            Plan::Fresh(why) | Plan::Refuse(why) => {
+                let end = NeverStarted { kind: "run_refused", why: Some(why), error: None };
+                self.never_started(job, ledger, &[], &end).await;
+                return Err(Halt::Error(RunError::Refused { why }));
             }
         };
-
-        // Run, detect, fall back at most once.
-        let mut earlier = Vec::new();
-        let mut waited = Duration::ZERO;
+        let mut earlier: Vec<Tried> = Vec::new();
+        let began = self.host.now();
         let (last, why, failure) = loop {
-            let tried = match self.attempt(&job, &mut scene, &mut ledger, course, sink).await {
+            let tried = match self.attempt(job, &mut scene, &mut ledger, course, sink).await {
                 Ok(tried) => tried,
-                Err(error) => {
-                    let cause = if let RunError::Agent(cause) = &error { Some(cause) } else { None };
-                    self.never_started(&job, scene, ledger, "run_failed", None, cause).await;
-                    return Err(error);
+                Err(NotTried::Raced) => return Err(Halt::Raced),
+                Err(NotTried::Agent(error)) => {
+                    let end = NeverStarted { kind: "run_failed", why: course.why, error: Some(&error) };
+                    self.never_started(job, ledger, &earlier, &end).await;
+                    return Err(Halt::Error(RunError::Agent(error)));
                 }
             };
-            let patience = if waited < request.limits.busy { Patience::Left } else { Patience::Spent };
-            match next(tried.facts(patience)) {
+            let waited = self.host.now().since(began);
+            let left = job.request.limits.busy.saturating_sub(waited);
+            match next(tried.facts(if left.is_zero() { Patience::Spent } else { Patience::Left })) {
                 Next::Accept => break (tried, course.why, None),
                 Next::AcceptAsFresh(why) => break (tried, Some(why), None),
                 Next::Fail(why) => break (tried, course.why, Some(why)),
                 Next::Wait => {
-                    sink.event(&AgentEvent::Waiting { why: crate::decide::Why::SessionBusy });
-                    let step = (waited / 2).clamp(Duration::from_millis(200), Duration::from_secs(4));
-                    self.host.sleep(step.min(request.limits.busy - waited)).await;
-                    waited += step;
+                    sink.event(&AgentEvent::Waiting { why: Why::SessionBusy });
+                    self.host.sleep((waited / 2).clamp(SHORT_WAIT, LONG_WAIT).min(left)).await;
+                    // Of many tries for a busy session, the last one says enough.
+                    earlier.clear();
                 }
                 Next::FallBack(why) => {
                     tracing::info!(key = %job.key, why = why.code(), "falling back to a fresh session");
-                    sink.event(&conclude::fell_back(why));
+                    sink.event(&AgentEvent::FellBack { why });
                     course = Course { attempt: Attempt::Fallback, why: Some(why) };
                 }
             }
             earlier.push(tried);
         };
-
-        // Record, audit, release.
-        let outcome =
-            self.conclude(&job, scene, ledger, conclude::Course { earlier, last }, why, failure).await;
-        drop(hold);
-        outcome
+        let runs = Runs { earlier, last };
+        self.conclude(job, scene, ledger, runs, why, failure).await.map_err(Halt::Error)
     }
 
     /// Reads the record of a key; `None` when there is none, or none that this version can read.

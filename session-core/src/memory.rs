@@ -91,8 +91,11 @@ impl SessionStore for MemoryStore {
         Ok(Removed::Done)
     }
 
-    async fn set_aside(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
+    async fn set_aside(&self, key: &SessionKey, guard: &Guard) -> Result<Option<String>, StoreError> {
         let mut inner = self.inner();
+        if !guard.admits(inner.documents.get(key).map(|stored| &stored.revision)) {
+            return Ok(None);
+        }
         Ok(inner.documents.remove(key).map(|stored| {
             inner.aside.push((key.clone(), stored.document));
             format!("memory, document {} set aside", inner.aside.len())

@@ -57,6 +57,9 @@ pub struct Candidate {
     /// Why the binding in force was not resumed, as a code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
 }
 
 /// A session that was bound, or stood beside the binding, before.
@@ -73,6 +76,12 @@ pub struct Former {
     /// Where it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_in: Option<Folder>,
+    /// The agent's running cost figure at the end of its last run, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_counter: Option<f64>,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
 }
 
 /// A run that has begun and has not ended, as far as the record knows.
@@ -82,6 +91,9 @@ pub struct InFlight {
     pub run: RunId,
     /// When it began.
     pub since: Timestamp,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
 }
 
 /// How the last run went.
@@ -98,6 +110,9 @@ pub struct LastRun {
     pub why: Option<String>,
     /// Whether it had a result.
     pub ok: bool,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
 }
 
 /// The record of a key.
@@ -169,6 +184,8 @@ impl SessionRecord {
             at,
             rejoinable,
             began_in: Some(binding.began_in.clone()),
+            cost_counter: binding.cost_counter,
+            extra: Map::new(),
         });
         let excess = self.past.len().saturating_sub(Self::PAST_LIMIT);
         self.past.drain(..excess);

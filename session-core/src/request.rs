@@ -1,5 +1,6 @@
 //! What a caller asks for.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -83,8 +84,8 @@ impl Default for Limits {
     }
 }
 
-/// One prompt for one mailbox.
-#[derive(Debug, Clone)]
+/// One prompt for one mailbox. `Debug` shows how long the prompt is, not what it says.
+#[derive(Clone)]
 #[must_use]
 pub struct LlmRequest {
     pub(crate) prompt: String,
@@ -96,6 +97,18 @@ pub struct LlmRequest {
     pub(crate) enter_project: bool,
     pub(crate) limits: Limits,
     pub(crate) cancel: Cancel,
+}
+
+impl fmt::Debug for LlmRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LlmRequest")
+            .field("prompt", &format_args!("{} bytes", self.prompt.len()))
+            .field("cwd", &self.cwd)
+            .field("session", &self.session)
+            .field("fork_of", &self.fork_of)
+            .field("resume", &self.resume)
+            .finish_non_exhaustive()
+    }
 }
 
 impl LlmRequest {

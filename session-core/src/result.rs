@@ -141,7 +141,8 @@ pub struct LlmResult {
     pub session_id: Option<NativeId>,
     /// Whether the bound conversation was continued.
     pub resumed: bool,
-    /// Why a conversation that was there was not continued. `None` for a resume, a fork and a first run.
+    /// Why no conversation was continued, where one was or could have been: `None` for a resume, for a fork, and where
+    /// there was none (`no_prior_session`).
     pub resume_fallback: Option<Why>,
     /// How the run found its conversation, with the reason in every case.
     pub route: Route,
@@ -175,7 +176,7 @@ pub struct FailedRun {
     pub partial_text: String,
     /// The native id that is bound after the run.
     pub session_id: Option<NativeId>,
-    /// Why the last attempt was not a resume, if it was not one.
+    /// How the last attempt went about it: a resume that failed is `Resumed` here.
     pub route: Route,
     /// Tokens of this run, all of its attempts, as far as the agent said it.
     pub usage: Usage,

@@ -251,12 +251,13 @@ pub trait SessionStore: Debug + Send + Sync + 'static {
     /// [`StoreError`] when it is not known to be removed.
     async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError>;
 
-    /// Moves an unreadable document out of the way, never to be read back, and says where it lies. `None`:
-    /// there was nothing.
+    /// Moves a document that its reader could not read out of the way, if the guard holds, never to be read back,
+    /// and says where it lies. Content that the store itself cannot read has no revision; only [`Guard::Any`] moves
+    /// it. `None`: there was nothing, or the guard did not hold.
     ///
     /// # Errors
     /// [`StoreError`] when it still stands.
-    async fn set_aside(&self, key: &SessionKey) -> Result<Option<String>, StoreError>;
+    async fn set_aside(&self, key: &SessionKey, guard: &Guard) -> Result<Option<String>, StoreError>;
 
     /// Lists keys that have a document, each once.
     ///

@@ -25,8 +25,8 @@ impl<T: SessionStore + ?Sized> SessionStore for Arc<T> {
     async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
         (**self).remove(key, guard).await
     }
-    async fn set_aside(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
-        (**self).set_aside(key).await
+    async fn set_aside(&self, key: &SessionKey, guard: &Guard) -> Result<Option<String>, StoreError> {
+        (**self).set_aside(key, guard).await
     }
     async fn list(&self, options: &ListOptions) -> Result<Page<SessionKey>, StoreError> {
         (**self).list(options).await

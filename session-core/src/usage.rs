@@ -43,7 +43,8 @@ pub enum CostScope {
 pub fn cost_of_run(scope: CostScope, before: Option<f64>, reported: f64) -> f64 {
     let reported = if reported.is_finite() { reported.max(0.0) } else { 0.0 };
     match (scope, before) {
-        (CostScope::Session, Some(before)) if before <= reported => reported - before,
+        // Figures of a few decimals must not show the noise of their difference.
+        (CostScope::Session, Some(before)) if before <= reported => ((reported - before) * 1e9).round() / 1e9,
         _ => reported,
     }
 }
@@ -58,6 +59,15 @@ pub struct Totals {
     pub usage: Usage,
     /// Sum of the runs' cost in US dollars, as far as the agent says it.
     pub cost_usd: f64,
+}
+
+impl Totals {
+    /// Adds one run. The sum stays a number, whatever an agent reports.
+    pub(crate) fn add_run(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        self.runs = self.runs.saturating_add(1);
+        self.usage += usage;
+        self.cost_usd = (self.cost_usd + cost_usd.unwrap_or(0.0)).clamp(0.0, f64::MAX);
+    }
 }
 
 #[cfg(test)]

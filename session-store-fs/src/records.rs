@@ -90,14 +90,16 @@ impl Records {
     }
 
     /// Moves whatever stands in the place of a record: a file, a link itself, a directory.
-    pub(crate) fn set_aside(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
+    pub(crate) fn set_aside(&self, key: &SessionKey, guard: &Guard) -> Result<Option<String>, StoreError> {
         let _lock = lock::for_write("set_aside", &self.layout.write_lock(key))?;
         match self.read("set_aside", key) {
             Ok(None) => return Ok(None),
             // A newer version can read it.
             Err(error) if error.kind() == StoreErrorKind::Newer => return Err(error),
             // What can be read here may still be unreadable to the caller.
-            Ok(Some(_)) | Err(_) => {}
+            Ok(Some(record)) if guard.admits(Some(&record.revision)) => {}
+            Err(_) if *guard == Guard::Any => {}
+            Ok(Some(_)) | Err(_) => return Ok(None),
         }
         let path = self.layout.record(key);
         let records = Folder::open("set_aside", self.layout.records())?;

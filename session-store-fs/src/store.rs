@@ -144,9 +144,9 @@ impl SessionStore for FsStore {
         self.hop("remove", move |inner| inner.records.remove(&key, &guard)).await
     }
 
-    async fn set_aside(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
-        let key = key.clone();
-        self.hop("set_aside", move |inner| inner.records.set_aside(&key)).await
+    async fn set_aside(&self, key: &SessionKey, guard: &Guard) -> Result<Option<String>, StoreError> {
+        let (key, guard) = (key.clone(), guard.clone());
+        self.hop("set_aside", move |inner| inner.records.set_aside(&key, &guard)).await
     }
 
     async fn list(&self, options: &ListOptions) -> Result<Page<SessionKey>, StoreError> {

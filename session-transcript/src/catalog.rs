@@ -55,9 +55,9 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
     ///
     /// # Cancel safety
     /// One byte is written, or none.
-    async fn end_last_line(&self, path: &Path) -> Result<bool, CatalogError> {
+    async fn end_last_line(&self, path: &Path, bytes: u64) -> Result<bool, CatalogError> {
         let owned = path.to_owned();
-        let ended = tokio::task::spawn_blocking(move || end_last_line(&owned)).await;
+        let ended = tokio::task::spawn_blocking(move || end_last_line(&owned, bytes)).await;
         let ended = ended
             .unwrap_or_else(|error| Err(io::Error::other(error)))
             .map_err(|error| failed(path, error))?;

@@ -77,7 +77,7 @@ const fn is_loop(_: &io::Error) -> bool {
 
 /// Writes a line end behind a last line that has none, and says whether it did. A link is never written through:
 /// the agent may have put it there.
-pub(crate) fn end_last_line(path: &Path) -> io::Result<bool> {
+pub(crate) fn end_last_line(path: &Path, bytes: u64) -> io::Result<bool> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
@@ -86,7 +86,7 @@ pub(crate) fn end_last_line(path: &Path) -> io::Result<bool> {
     if !metadata.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
-    if metadata.len() == 0 {
+    if metadata.len() == 0 || metadata.len() != bytes {
         return Ok(false);
     }
     let mut last = [0];

@@ -9,14 +9,8 @@ use rejoin::{LlmRequest, Route, RunError, SessionRef, Why};
 
 use crate::stage::*;
 
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
+fn chain(error: &(dyn Error + 'static)) -> String {
+    rejoin::error::Chain(error).to_string()
 }
 
 #[tokio::test]

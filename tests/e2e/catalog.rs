@@ -226,7 +226,7 @@ async fn a_last_line_without_an_end_is_given_one_and_nothing_else_is_written() {
         (String::new(), None),
     ] {
         let path = stage.write(&before).path();
-        assert_eq!(stage.catalog().end_last_line(&path).await.unwrap(), after.is_some());
+        assert_eq!(stage.catalog().end_last_line(&path, before.len() as u64).await.unwrap(), after.is_some());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), after.unwrap_or(before));
     }
 }
@@ -240,6 +240,6 @@ async fn nothing_is_written_through_a_link() {
     std::fs::write(&other, "no end").unwrap();
     std::fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink(&other, &path).unwrap();
-    assert!(stage.catalog().end_last_line(&path).await.is_err());
+    assert!(stage.catalog().end_last_line(&path, 6).await.is_err());
     assert_eq!(std::fs::read_to_string(&other).unwrap(), "no end");
 }

@@ -130,3 +130,14 @@ async fn a_cancelled_handle_starts_nothing() {
     assert!(stage.calls().is_empty());
     assert!(stage.run("y").await.session_id.is_some());
 }
+
+#[tokio::test]
+async fn nothing_that_is_shown_for_debugging_holds_a_secret() {
+    let stage = Stage::new();
+    let environment = stage.environment().set("ANTHROPIC_API_KEY", "k3y");
+    let request = stage.request("pr0mpt");
+    let lifecycle = stage.lifecycle_of(stage.program(), environment.clone());
+    let shown = format!("{lifecycle:?} {environment:?} {request:?}");
+    assert!(shown.contains("ANTHROPIC_API_KEY"), "{shown}");
+    assert!(!shown.contains("k3y") && !shown.contains("pr0mpt"), "{shown}");
+}

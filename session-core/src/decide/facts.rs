@@ -250,6 +250,40 @@ fact! {
     }
 }
 
+fact! {
+    /// Whether the session's own file shows a turn of this run.
+    Persisted {
+        /// It does.
+        Yes,
+        /// It does not.
+        No,
+        /// Nobody can look.
+        Unknown,
+    }
+}
+
+fact! {
+    /// Whether another session than the one in question is in force.
+    Bound {
+        /// There is one.
+        Yes,
+        /// There is none.
+        No,
+    }
+}
+
+fact! {
+    /// What is left of a session whose run died.
+    Leftover {
+        /// At least one turn.
+        Turn,
+        /// No turn.
+        Nothing,
+        /// Nobody can look.
+        Unknown,
+    }
+}
+
 /// All that [`next`](super::next) looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AttemptFacts {

@@ -1,23 +1,7 @@
-//! After the run: what becomes of the binding in force, and of the session that this run started.
+//! After the run: what becomes of the binding in force, and of the session that this run was in.
 
-use super::facts::{Activity, Attempt, Continuity, Verdict};
+use super::facts::{Activity, Attempt, Bound, Continuity, Persisted, Verdict};
 use super::why::Why;
-
-/// Whether the session's own file shows a turn of this run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Persisted {
-    /// It does.
-    Yes,
-    /// It does not.
-    No,
-    /// Nobody can look.
-    Unknown,
-}
-
-impl Persisted {
-    /// Every value.
-    pub const ALL: &'static [Self] = &[Self::Yes, Self::No, Self::Unknown];
-}
 
 /// All that [`settle`] looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,6 +16,8 @@ pub struct SettleFacts {
     pub continuity: Continuity,
     /// Whether the agent kept a turn of it.
     pub persisted: Persisted,
+    /// Whether another session is in force.
+    pub bound: Bound,
     /// Why the run did not resume, if it did not.
     pub why: Option<Why>,
 }
@@ -51,54 +37,80 @@ pub enum Settlement {
     Poison,
 }
 
+/// Whether a reason says that the session cannot be continued any more. All other reasons speak of the run, its
+/// folder or its version: the session may be as good as ever.
+#[must_use]
+pub const fn condemns(why: Why) -> bool {
+    matches!(
+        why,
+        Why::SessionMissing
+            | Why::SessionEmpty
+            | Why::SessionDamaged
+            | Why::SessionNotStarted
+            | Why::SessionIncompatible
+            | Why::ContextOverflow
+            | Why::LastRunPoisoned
+            | Why::IdMalformed
+    )
+}
+
+/// Whether a fresh session stands beside the binding even when it works: the binding is only out of reach for now.
+const fn stands_aside(why: Option<Why>) -> bool {
+    matches!(why, Some(Why::SessionBusy | Why::VersionCannotResume | Why::AgentCannotResume))
+}
+
+const fn is_condemned(why: Option<Why>) -> bool {
+    match why {
+        Some(why) => condemns(why),
+        None => false,
+    }
+}
+
 /// Decides what is bound after the run.
 ///
-/// A session becomes the binding only when the agent kept a turn of it, or when the turn was completed and
-/// nobody can look. A busy session never loses its binding.
+/// A session becomes the binding only when the agent kept a turn of it, or when the turn was completed and nobody
+/// can look. A run that failed takes no session away that was not condemned, and a busy session never loses its
+/// binding.
 #[must_use]
 pub const fn settle(facts: SettleFacts) -> Settlement {
-    let completed = matches!(facts.verdict, Verdict::Completed);
-    let kept = match facts.persisted {
+    match facts.attempt {
+        Attempt::Resume => resumed(facts),
+        Attempt::Fresh | Attempt::Fallback => started(facts),
+    }
+}
+
+const fn is_kept(facts: SettleFacts) -> bool {
+    match facts.persisted {
         Persisted::Yes => true,
         Persisted::No => false,
-        Persisted::Unknown => completed,
-    };
-    match facts.attempt {
-        Attempt::Resume => match facts.verdict {
-            Verdict::Completed if matches!(facts.continuity, Continuity::Renamed | Continuity::Replaced) => {
-                if kept {
-                    Settlement::Bind
-                } else {
-                    Settlement::KeepBinding
-                }
-            }
-            Verdict::Completed if kept => Settlement::Bind,
-            Verdict::Incompatible | Verdict::ContextOverflow if !matches!(facts.activity, Activity::None) => {
-                Settlement::Poison
-            }
-            // A copy that was made before the failure holds the turn; the old id lacks it.
-            _ if matches!(facts.continuity, Continuity::Renamed)
-                && matches!(facts.persisted, Persisted::Yes) =>
-            {
-                Settlement::Bind
-            }
-            _ => Settlement::KeepBinding,
-        },
-        Attempt::Fresh | Attempt::Fallback => {
-            let aside = matches!(facts.why, Some(Why::SessionBusy));
-            let on_trial = matches!(facts.why, Some(Why::ResumeUnrecognisedFailure));
-            match (kept, aside) {
-                (true, true) => Settlement::SetAside,
-                // The fresh run failed too: the old session is acquitted.
-                (true, false) if on_trial && !completed => Settlement::SetAside,
-                (true, false) => Settlement::Bind,
-                (false, true) => Settlement::KeepBinding,
-                (false, false) if on_trial && !completed => Settlement::KeepBinding,
-                (false, false) if matches!(facts.persisted, Persisted::No) && completed => {
-                    Settlement::KeepBinding
-                }
-                (false, false) => Settlement::KeepPending,
-            }
-        }
+        Persisted::Unknown => matches!(facts.verdict, Verdict::Completed),
     }
+}
+
+const fn resumed(facts: SettleFacts) -> Settlement {
+    let completed = matches!(facts.verdict, Verdict::Completed);
+    let ruins = matches!(facts.verdict, Verdict::Incompatible | Verdict::ContextOverflow);
+    match facts.continuity {
+        _ if ruins && !matches!(facts.activity, Activity::None) => Settlement::Poison,
+        Continuity::Kept | Continuity::Unknown if completed && is_kept(facts) => Settlement::Bind,
+        // The copy holds the turn, whatever the verdict; the old id lacks it.
+        Continuity::Renamed if is_kept(facts) => Settlement::Bind,
+        Continuity::Replaced if completed && is_kept(facts) => Settlement::SetAside,
+        _ => Settlement::KeepBinding,
+    }
+}
+
+const fn started(facts: SettleFacts) -> Settlement {
+    let completed = matches!(facts.verdict, Verdict::Completed);
+    let bound = matches!(facts.bound, Bound::Yes);
+    if is_kept(facts) {
+        return match (bound, completed) {
+            (false, _) => Settlement::Bind,
+            (true, true) if stands_aside(facts.why) => Settlement::SetAside,
+            (true, true) => Settlement::Bind,
+            (true, false) if is_condemned(facts.why) => Settlement::Bind,
+            (true, false) => Settlement::SetAside,
+        };
+    }
+    if completed || bound { Settlement::KeepBinding } else { Settlement::KeepPending }
 }

@@ -1,23 +1,19 @@
 //! One attempt: note what is about to start, run it, look what is there afterwards.
 
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex};
-use std::task::Poll;
-
-use crate::decide::{
-    Activity, Attempt, AttemptFacts, Continuity, Patience, Persisted, Policy, SettleFacts, Verdict, Why,
-};
-use crate::error::{AgentError, RunError};
+use crate::decide::{Activity, Attempt, Bound, Continuity, Persisted, Verdict, Why, condemns};
+use crate::error::AgentError;
 use crate::{
-    AgentEvent, Asked, AttemptNote, EventSink, Evidence, ForkSupport, IdOnResume, Inspection, Mode, NativeId,
-    Presence, Recorded, Saved, Turn, TurnReport, Usage, Warning, codec, cost_of_run,
+    AgentEvent, CostScope, EventSink, ForkSupport, IdOnResume, Inspection, Mode, NativeId, Presence,
+    Recorded, SessionName, Turn, TurnReport, Warning, cost_of_run,
 };
 
 use super::Lifecycle;
 use super::admit::Job;
+use super::early::{Named, Watch};
 use super::ledger::{Ledger, NewSession};
-use super::resolve::{Scene, Target};
+use super::resolve::Scene;
+use super::target::Target;
+use super::tried::Tried;
 
 /// How an attempt goes about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,111 +22,13 @@ pub(super) struct Course {
     pub(super) why: Option<Why>,
 }
 
-/// An attempt that is over.
+/// Why an attempt was not made.
 #[derive(Debug)]
-pub(super) struct Tried {
-    pub(super) course: Course,
-    pub(super) verdict: Verdict,
-    pub(super) evidence: Evidence,
-    pub(super) continuity: Continuity,
-    pub(super) persisted: Persisted,
-    pub(super) usage: Usage,
-    pub(super) cost_usd: Option<f64>,
-    pub(super) policy: Policy,
-    /// The session that the attempt ran in: the one that the agent named, else the one asked for.
-    pub(super) ran_in: Option<NativeId>,
-    is_fork: bool,
-}
-
-impl Tried {
-    pub(super) const fn activity(&self) -> Activity {
-        self.evidence.observation.activity()
-    }
-
-    pub(super) const fn facts(&self, patience: Patience) -> AttemptFacts {
-        AttemptFacts {
-            policy: self.policy,
-            attempt: self.course.attempt,
-            verdict: self.verdict,
-            activity: self.activity(),
-            continuity: self.continuity,
-            patience,
-        }
-    }
-
-    pub(super) const fn settle_facts(&self, why: Option<Why>) -> SettleFacts {
-        SettleFacts {
-            attempt: self.course.attempt,
-            verdict: self.verdict,
-            activity: self.activity(),
-            continuity: self.continuity,
-            persisted: self.persisted,
-            why,
-        }
-    }
-
-    pub(super) fn note(&self) -> AttemptNote {
-        let evidence = &self.evidence;
-        let observation = &evidence.observation;
-        let failed = self.verdict != Verdict::Completed;
-        let said = [
-            observation.end.as_ref().map(|end| end.errors.join("\n")),
-            observation.trouble.as_ref().map(|(_, text)| text.clone()),
-            observation.end.as_ref().filter(|end| end.is_error).map(|end| end.text.clone()),
-            Some(evidence.stderr_tail.trim().to_owned()),
-            Some(observation.noise_head.trim().to_owned()),
-        ];
-        let said = said.into_iter().flatten().find(|text| !text.is_empty()).filter(|_| failed);
-        AttemptNote {
-            attempt: match (self.course.attempt, self.is_fork) {
-                (Attempt::Resume, true) => "fork",
-                (Attempt::Resume, false) => "resume",
-                (Attempt::Fresh, _) => "fresh",
-                (Attempt::Fallback, _) => "fallback",
-            }
-            .to_owned(),
-            asked: match &evidence.asked {
-                Asked::Fresh(id) => id.clone(),
-                Asked::Resume(id) | Asked::Fork(id) => Some(id.clone()),
-            },
-            seen: observation.session.clone(),
-            verdict: snake(self.verdict.name()),
-            activity: snake(self.activity().name()),
-            ended_by: evidence.ended_by.map(|by| snake(&format!("{by:?}"))),
-            said: said.map(|text| crate::evidence::head(&text, 2048).to_owned()),
-        }
-    }
-}
-
-fn snake(name: &str) -> String {
-    let mut out = String::new();
-    for (at, c) in name.char_indices() {
-        if c.is_ascii_uppercase() && at > 0 {
-            out.push('_');
-        }
-        out.push(c.to_ascii_lowercase());
-    }
-    out
-}
-
-/// Passes events on, and keeps the last session named so that it can be saved while the run goes on.
-struct Watch<'a> {
-    sink: &'a mut dyn EventSink,
-    named: Arc<Mutex<Option<NativeId>>>,
-    known: Option<NativeId>,
-}
-
-impl EventSink for Watch<'_> {
-    fn event(&mut self, event: &AgentEvent<'_>) {
-        if let AgentEvent::Session { id } = event
-            && self.known.as_ref().is_none_or(|known| known.as_str() != *id)
-        {
-            let id = NativeId::new(*id);
-            self.known = Some(id.clone());
-            *self.named.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(id);
-        }
-        self.sink.event(event);
-    }
+pub(super) enum NotTried {
+    /// The record is not what it was when it was read. Nothing was started.
+    Raced,
+    /// The agent could not be run.
+    Agent(AgentError),
 }
 
 impl Lifecycle {
@@ -141,10 +39,11 @@ impl Lifecycle {
         ledger: &mut Ledger,
         course: Course,
         sink: &mut dyn EventSink,
-    ) -> Result<Tried, RunError> {
+    ) -> Result<Tried, NotTried> {
         let capabilities = scene.installation.capabilities;
         let target = scene.target.as_ref().filter(|_| course.attempt == Attempt::Resume);
         let is_fork = target.is_some_and(|target| target.is_fork);
+        let resumed = target.filter(|_| !is_fork);
         let chosen = match (target, is_fork) {
             (None, _) => capabilities.caller_chosen_id,
             (Some(_), true) => capabilities.fork == ForkSupport::CallerChoosesId,
@@ -160,31 +59,27 @@ impl Lifecycle {
             },
             Some(target) => Mode::Resume { id: &target.binding.native_id },
         };
-        let session = |native_id: NativeId| NewSession {
-            native_id,
-            began_in: match target {
-                Some(target) if !is_fork => target.binding.began_in.clone(),
-                _ => scene.place.folder.clone(),
-            },
-            agent_version: scene.installation.version.as_ref().map(|version| version.text.clone()),
-            forked_from: target.filter(|_| is_fork).map(|target| target.binding.native_id.clone()),
-            why: course.why,
-        };
+        let copies = capabilities.id_on_resume == IdOnResume::Replaced;
+        let session =
+            |native_id: NativeId| scene.new_session(native_id, resumed, is_fork, course.why, copies);
 
         // Pending before the spawn: a kill from here on leaves a binding that is right or absent.
-        ledger.begin(job.run, job.name.as_ref().map(crate::SessionName::as_str), self.host.now());
+        let first = ledger.record.in_flight.as_ref().is_none_or(|in_flight| in_flight.run != job.run);
+        ledger.begin(job.run, job.name.as_ref().map(SessionName::as_str), self.host.now());
         if let Some(id) = &chosen {
             ledger.propose(session(id.clone()), self.host.now());
         }
         self.persist(ledger).await;
-        let mended = self.end_last_line(job, target.filter(|_| !is_fork)).await;
+        if first && matches!(ledger.recorded, Recorded::LostRace) {
+            return Err(NotTried::Raced);
+        }
+        let mended = if first { self.end_last_line(job, resumed).await } else { None };
 
-        let named = Arc::new(Mutex::new(None));
-        let known =
-            chosen.clone().or_else(|| target.filter(|_| !is_fork).map(|t| t.binding.native_id.clone()));
-        let mut watch = Watch { sink, named: Arc::clone(&named), known };
+        let named = Named::default();
+        let known = chosen.clone().or_else(|| resumed.map(|target| target.binding.native_id.clone()));
+        let mut watch = Watch { sink, named: named.clone(), known };
         watch.event(&AgentEvent::Started { attempt: course.attempt });
-        let name = ledger.record.name.clone().and_then(|name| crate::SessionName::new(name).ok());
+        let name = ledger.record.name.clone().and_then(|name| SessionName::new(name).ok());
         let turn = Turn {
             run: job.run,
             prompt: &job.request.prompt,
@@ -198,42 +93,51 @@ impl Lifecycle {
             cancel: &job.request.cancel,
         };
         let run = job.agent.adapter().run(turn, &mut watch);
-        let report = self.run_and_save_early(run, ledger, &named, &session).await.map_err(RunError::Agent)?;
+        let report = self.run_and_save_early(run, ledger, &named, &session).await.map_err(NotTried::Agent)?;
 
-        scene.warnings.extend(mended);
-        let seen = report.evidence.observation.session.clone();
-        let asked = target.filter(|_| !is_fork).map(|target| target.binding.native_id.clone()).or(chosen);
-        let continuity = match (&seen, &asked, target) {
-            (None, _, _) => Continuity::Unknown,
-            (Some(seen), _, Some(target)) if is_fork && *seen == target.binding.native_id => {
-                Continuity::Replaced
-            }
-            (Some(_), _, Some(_)) if is_fork => Continuity::Renamed,
-            (Some(seen), Some(asked), _) if seen == asked => Continuity::Kept,
-            (Some(_), _, Some(_)) if capabilities.id_on_resume == IdOnResume::Replaced => Continuity::Renamed,
-            (Some(_), _, Some(_)) => Continuity::Replaced,
-            (Some(_), _, None) => Continuity::Kept,
-        };
-        let before = target.filter(|_| !is_fork).and_then(|target| target.before.clone());
+        let source = target.map(|target| target.binding.native_id.clone());
+        let before = resumed.and_then(|target| target.before.clone());
         let counter = target.and_then(|target| target.binding.cost_counter);
-        let idle =
-            report.verdict != Verdict::Completed && report.evidence.observation.activity() == Activity::None;
-        let ran_in = seen.or(asked);
-        let persisted = match ran_in.as_ref().filter(|_| !(idle && course.attempt == Attempt::Resume)) {
-            None => Persisted::No,
+        scene.warnings.extend(mended);
+        let TurnReport { verdict, evidence } = report;
+        let seen = evidence.observation.session.clone();
+        let asked = source.clone().filter(|_| !is_fork).or(chosen);
+        let ran_in = seen.clone().or_else(|| asked.clone());
+        let did_nothing = verdict != Verdict::Completed && evidence.observation.activity() == Activity::None;
+        let after = match ran_in.as_ref().filter(|_| !(did_nothing && course.attempt == Attempt::Resume)) {
+            None => Some(Inspection::MISSING),
             Some(id) => {
                 let state_dir = scene.state_dir.clone();
-                let after = self.inspect(job, scene, id, state_dir).await;
-                persisted(before.as_ref().filter(|_| continuity == Continuity::Kept), after.as_ref())
+                self.inspect(job, scene, id, state_dir).await
             }
         };
-        let TurnReport { verdict, evidence } = report;
-        let end = evidence.observation.end.as_ref();
+        let continuity = match (&seen, &asked, &source) {
+            (None, _, _) => Continuity::Unknown,
+            (Some(seen), _, Some(source)) if is_fork && seen == source => Continuity::Replaced,
+            (Some(_), _, Some(_)) if is_fork => Continuity::Renamed,
+            (Some(seen), Some(asked), _) if seen == asked => Continuity::Kept,
+            (Some(_), _, None) => Continuity::Kept,
+            (Some(_), _, Some(_)) if copies || is_a_copy(before.as_ref(), after.as_ref()) => {
+                Continuity::Renamed
+            }
+            (Some(_), _, Some(_)) => Continuity::Replaced,
+        };
+        let persisted = persisted(before.as_ref().filter(|_| continuity == Continuity::Kept), after.as_ref());
+        let bound = match (&ledger.record.binding, &ran_in) {
+            (None, _) => Bound::No,
+            (Some(binding), Some(ran_in)) if binding.native_id == *ran_in => Bound::No,
+            (Some(_), _) => Bound::Yes,
+        };
+        // A failure may show a figure of its own, lower than what the session has come to.
+        let reported = evidence.observation.end.as_ref().and_then(|end| end.cost_usd).filter(|reported| {
+            verdict == Verdict::Completed
+                || capabilities.cost_scope == CostScope::Process
+                || counter.is_none_or(|counter| *reported >= counter)
+        });
         Ok(Tried {
-            usage: end.map(|end| end.usage).unwrap_or_default(),
-            cost_usd: end
-                .and_then(|end| end.cost_usd)
-                .map(|reported| cost_of_run(capabilities.cost_scope, counter, reported)),
+            usage: evidence.observation.end.as_ref().map(|end| end.usage).unwrap_or_default(),
+            cost_usd: reported.map(|reported| cost_of_run(capabilities.cost_scope, counter, reported)),
+            cost_counter: reported,
             course,
             verdict,
             evidence,
@@ -242,71 +146,53 @@ impl Lifecycle {
             policy: scene.facts.policy,
             ran_in,
             is_fork,
+            bound,
         })
     }
 
-    /// Ends the last line of a file that is about to be continued, where it has no end. A cure that loses nothing;
-    /// where it fails, the resume is tried as it is.
+    /// Ends the last line of a file that is about to be continued, where it has no end and did not change since it
+    /// was looked at. A cure that loses nothing; where it fails, the resume is tried as it is.
     async fn end_last_line(&self, job: &Job<'_>, target: Option<&Target>) -> Option<Warning> {
         let look = target?.before.as_ref().filter(|look| self.mend && look.open_tail)?;
-        match job.agent.catalog()?.end_last_line(look.path.as_deref()?).await {
+        match job.agent.catalog()?.end_last_line(look.path.as_deref()?, look.bytes).await {
             Ok(ended) => ended.then_some(Warning::LastLineEnded),
             Err(error) => Some(Warning::NotInspected(error.to_string())),
         }
     }
+}
 
-    /// Drives the run; when the agent names a session that is not in the record yet, saves it meanwhile.
-    async fn run_and_save_early(
+impl Scene {
+    /// A session that this attempt starts, or that the agent just named in it.
+    pub(super) fn new_session(
         &self,
-        run: impl Future<Output = Result<TurnReport, AgentError>> + Send,
-        ledger: &mut Ledger,
-        named: &Mutex<Option<NativeId>>,
-        session: &(dyn Fn(NativeId) -> NewSession + Sync),
-    ) -> Result<TurnReport, AgentError> {
-        let mut run = pin!(run);
-        loop {
-            let take = || named.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-            let news = poll_fn(|context| match run.as_mut().poll(context) {
-                Poll::Ready(report) => Poll::Ready(Err(report)),
-                Poll::Pending => take().map_or(Poll::Pending, |id| Poll::Ready(Ok(id))),
-            });
-            let id = match news.await {
-                Err(report) => return report,
-                Ok(id) => id,
-            };
-            ledger.propose(session(id), self.host.now());
-            let mut save: Pin<Box<dyn Future<Output = ()> + Send + '_>> = Box::pin(self.persist(ledger));
-            let mut ended = None;
-            poll_fn(|context| {
-                if ended.is_none()
-                    && let Poll::Ready(report) = run.as_mut().poll(context)
-                {
-                    ended = Some(report);
-                }
-                save.as_mut().poll(context)
-            })
-            .await;
-            if let Some(report) = ended {
-                return report;
-            }
+        native_id: NativeId,
+        resumed: Option<&Target>,
+        is_fork: bool,
+        why: Option<Why>,
+        copies: bool,
+    ) -> NewSession {
+        let source = self.target.as_ref().filter(|_| is_fork);
+        NewSession {
+            began_in: resumed.map_or(&self.place.folder, |target| &target.binding.began_in).clone(),
+            agent_version: self.installation.version.as_ref().map(|version| version.text.clone()),
+            forked_from: source.map(|target| target.binding.native_id.clone()),
+            // Out of a resume, only the copy that such a version makes takes the place of the original.
+            replaces: match (resumed, why) {
+                (Some(target), _) => copies || target.binding.native_id == native_id,
+                (None, Some(why)) => condemns(why),
+                (None, None) => false,
+            },
+            why,
+            native_id,
         }
     }
+}
 
-    /// Writes the record, if it may be written. A failure is kept for the result and ends the writing.
-    pub(super) async fn persist(&self, ledger: &mut Ledger) {
-        if !ledger.is_writable() {
-            return;
-        }
-        let document = codec::encode(&ledger.record);
-        let key = ledger.record.key.clone();
-        match self.store.save(&key, &document, &ledger.guard).await {
-            Ok(Saved::Done(revision)) => ledger.guard = crate::Guard::Revision(revision),
-            Ok(Saved::Refused { .. }) => ledger.recorded = Recorded::LostRace,
-            Err(error) => {
-                tracing::error!(%key, %error, "the record could not be written");
-                ledger.recorded = Recorded::Failed(error);
-            }
-        }
+/// Whether another file holds all that the one asked for held, and more: a copy, under a new id.
+fn is_a_copy(before: Option<&Inspection>, after: Option<&Inspection>) -> bool {
+    match (before, after) {
+        (Some(before), Some(after)) => before.user_turns > 0 && after.user_turns > before.user_turns,
+        _ => false,
     }
 }
 

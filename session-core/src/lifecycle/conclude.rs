@@ -1,18 +1,20 @@
 //! The end of a run: settle the binding, write record and audit event, make the result.
 
-use crate::decide::{Attempt, Verdict, Why, settle};
+use crate::decide::{Attempt, Verdict, Why, count, settle};
 use crate::error::{AgentError, RunError};
-use crate::{AgentEvent, AuditEvent, AuditSeq, Exit, FailedRun, LlmResult, NativeId, Route, Usage, Warning};
+use crate::{
+    AuditEvent, AuditSeq, Exit, FailedRun, IdOnResume, LlmResult, NativeId, Route, SessionKey, Usage, Warning,
+};
 
 use super::Lifecycle;
 use super::admit::Job;
-use super::attempt::Tried;
-use super::ledger::{Ledger, NewSession, Outcome, ResumeOutcome};
+use super::ledger::{Ledger, Outcome};
 use super::resolve::Scene;
+use super::tried::Tried;
 
 /// All attempts of a run, the last one apart.
 #[derive(Debug)]
-pub(super) struct Course {
+pub(super) struct Runs {
     pub(super) earlier: Vec<Tried>,
     pub(super) last: Tried,
 }
@@ -24,45 +26,31 @@ impl Lifecycle {
         job: &Job<'_>,
         mut scene: Scene,
         mut ledger: Ledger,
-        course: Course,
+        runs: Runs,
         why: Option<Why>,
         failure: Option<Why>,
     ) -> Result<LlmResult, RunError> {
-        let Course { earlier, last } = course;
+        let Runs { earlier, last } = runs;
         let before = ledger.record.binding.as_ref().map(|binding| binding.native_id.clone());
         let now = self.host.now();
         let is_fork =
             scene.target.as_ref().is_some_and(|t| t.is_fork) && last.course.attempt == Attempt::Resume;
         let route = Route::of(why, is_fork);
 
-        let counter = last.evidence.observation.end.as_ref().and_then(|end| end.cost_usd);
         let version = scene.installation.version.as_ref().map(|version| version.text.clone());
-        let ran_in = last.ran_in.clone().map(|native_id| NewSession {
-            native_id,
-            began_in: match scene
-                .target
-                .as_ref()
-                .filter(|_| last.course.attempt == Attempt::Resume && !is_fork)
-            {
-                Some(target) => target.binding.began_in.clone(),
-                None => scene.place.folder.clone(),
-            },
-            agent_version: version.clone(),
-            forked_from: scene.target.as_ref().filter(|_| is_fork).map(|t| t.binding.native_id.clone()),
-            why,
-        });
-        let outcome = Outcome { cost_counter: counter, why: failure.or(why), now };
+        let resumed = scene.target.as_ref().filter(|_| last.course.attempt == Attempt::Resume && !is_fork);
+        let copies = scene.installation.capabilities.id_on_resume == IdOnResume::Replaced;
+        let ran_in = last.ran_in.clone().map(|id| scene.new_session(id, resumed, is_fork, why, copies));
+        let outcome = Outcome { cost_counter: last.cost_counter, why: failure.or(why), now };
         ledger.settle(settle(last.settle_facts(why)), ran_in, &outcome);
-        ledger.count_resume(resume_outcome(&earlier, &last, why));
+        ledger.count(count(last.count_facts(why)));
         let all = || earlier.iter().chain([&last]);
         let usage = all().fold(Usage::default(), |mut sum, tried| {
             sum += tried.usage;
             sum
         });
         let cost_usd = all().filter_map(|tried| tried.cost_usd).reduce(|sum, cost| sum + cost);
-        ledger.record.totals.runs += 1;
-        ledger.record.totals.usage += usage;
-        ledger.record.totals.cost_usd += cost_usd.unwrap_or(0.0);
+        ledger.record.totals.add_run(usage, cost_usd);
         ledger.finish(job.run, route, failure.or(route.why()), failure.is_none(), now);
         self.persist(&mut ledger).await;
 
@@ -77,7 +65,13 @@ impl Lifecycle {
         event.attempts.clone_from(&attempts);
         event.agent_version.clone_from(&version);
         warn_of(&last, &mut scene.warnings);
-        let audit_seq = self.write_audit(job, &mut scene, event).await;
+        let audit_seq = match self.append(&job.key, &event).await {
+            Ok(seq) => Some(seq),
+            Err(warning) => {
+                scene.warnings.push(warning);
+                None
+            }
+        };
 
         let recorded = ledger.recorded;
         tracing::info!(key = %job.key, run = %job.run, route = route.code(), why = failure.or(route.why()).map(Why::code),
@@ -126,72 +120,50 @@ impl Lifecycle {
         })
     }
 
-    /// Ends a run that never started: the record goes back to what it was, but for the note.
+    /// Ends a run whose agent could not be run, or that was refused: the record goes back to what it was, but for
+    /// the note.
     pub(super) async fn never_started(
         &self,
         job: &Job<'_>,
-        mut scene: Scene,
         mut ledger: Ledger,
-        kind: &str,
-        why: Option<Why>,
-        error: Option<&AgentError>,
+        earlier: &[Tried],
+        end: &NeverStarted<'_>,
     ) {
         let touched = ledger.record.in_flight.take().is_some();
         ledger.forget_proposed();
         if touched {
             self.persist(&mut ledger).await;
         }
-        let mut event = AuditEvent::new(self.host.now(), job.run, kind);
-        event.why = why.map(|why| why.code().to_owned());
+        let mut event = AuditEvent::new(self.host.now(), job.run, end.kind);
+        event.why = end.why.map(|why| why.code().to_owned());
         event.before = ledger.record.binding.as_ref().map(|binding| binding.native_id.clone());
         event.after.clone_from(&event.before);
-        event.detail = error.map(ToString::to_string);
-        self.write_audit(job, &mut scene, event).await;
+        event.attempts = earlier.iter().map(Tried::note).collect();
+        event.detail = end.error.map(ToString::to_string);
+        // There is no result that could carry a warning.
+        let _ = self.append(&job.key, &event).await;
     }
 
-    /// Writes the events of the run. A log that cannot be written never spoils the run.
-    async fn write_audit(&self, job: &Job<'_>, scene: &mut Scene, event: AuditEvent) -> Option<AuditSeq> {
-        let mut seq = None;
-        for event in scene.events.drain(..).chain([event]) {
-            match self.store.append_audit(&job.key, &event).await {
-                Ok(written) => seq = Some(written),
-                Err(error) => {
-                    tracing::error!(key = %job.key, %error, "the audit log could not be written");
-                    scene.warnings.push(Warning::AuditFailed(error.to_string()));
-                    return None;
-                }
-            }
-        }
-        seq
+    /// Writes an event. A log that cannot be written never spoils the run.
+    pub(super) async fn append(&self, key: &SessionKey, event: &AuditEvent) -> Result<AuditSeq, Warning> {
+        self.store.append_audit(key, event).await.map_err(|error| {
+            tracing::error!(%key, %error, "the audit log could not be written");
+            Warning::AuditFailed(error.to_string())
+        })
     }
+}
+
+/// Why a run never started.
+#[derive(Debug)]
+pub(super) struct NeverStarted<'a> {
+    pub(super) kind: &'static str,
+    pub(super) why: Option<Why>,
+    pub(super) error: Option<&'a AgentError>,
 }
 
 /// The conversation that the answer is in: the one named by the agent, else the one bound.
 fn session_of(last: &Tried, bound: Option<NativeId>) -> Option<NativeId> {
     last.evidence.observation.session.clone().or(bound)
-}
-
-fn resume_outcome(earlier: &[Tried], last: &Tried, why: Option<Why>) -> ResumeOutcome {
-    if why == Some(Why::ResumeKeepsFailing) {
-        return ResumeOutcome::SkippedForFailing;
-    }
-    match last.course.attempt {
-        Attempt::Resume if last.verdict == Verdict::Completed && why.is_none() => ResumeOutcome::Worked,
-        Attempt::Resume => match last.verdict {
-            Verdict::Unauthenticated
-            | Verdict::RateLimited
-            | Verdict::Transient
-            | Verdict::TimedOut
-            | Verdict::Cancelled
-            | Verdict::Misconfigured
-            | Verdict::LimitReached
-            | Verdict::Busy => ResumeOutcome::NotTried,
-            _ => ResumeOutcome::Failed,
-        },
-        Attempt::Fallback if why == Some(Why::SessionBusy) => ResumeOutcome::NotTried,
-        Attempt::Fallback if !earlier.is_empty() => ResumeOutcome::Failed,
-        Attempt::Fresh | Attempt::Fallback => ResumeOutcome::NotTried,
-    }
 }
 
 fn warn_of(last: &Tried, warnings: &mut Vec<Warning>) {
@@ -209,9 +181,4 @@ fn warn_of(last: &Tried, warnings: &mut Vec<Warning>) {
     if evidence.leftovers_ended > 0 {
         warnings.push(Warning::LeftoversEnded(evidence.leftovers_ended));
     }
-}
-
-/// An event for the sink that belongs to the orchestration, not to the agent.
-pub(super) const fn fell_back(why: Why) -> AgentEvent<'static> {
-    AgentEvent::FellBack { why }
 }

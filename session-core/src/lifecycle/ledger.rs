@@ -1,10 +1,15 @@
 //! The record of a run in progress, and every change that a run makes to it. Pure.
 
-use crate::decide::{RecordFact, Settlement, Why};
+use crate::decide::{Adoption, Count, RecordFact, Settlement, Why, condemns};
 use crate::{
-    Binding, Candidate, Folder, Guard, InFlight, LastRun, NativeId, Phase, Recorded, Route, RunId,
+    Binding, Candidate, Folder, Former, Guard, InFlight, LastRun, NativeId, Phase, Recorded, Route, RunId,
     SessionRecord, Timestamp,
 };
+
+/// Why a session is in the past when no reason of a run put it there.
+const ID_CHANGED: &str = "id_changed";
+const STOOD_ASIDE: &str = "stood_aside";
+const OTHER_FOLDER: &str = "other_folder";
 
 /// The record, and whether and how it may be written.
 #[derive(Debug)]
@@ -14,23 +19,41 @@ pub(super) struct Ledger {
     pub(super) guard: Guard,
     /// Whether what was learned is in the store; anything but `Saved` ends the writing.
     pub(super) recorded: Recorded,
-    /// Whether the candidate is of this run.
-    pub(super) proposed: bool,
     /// The session that the run wanted to continue.
     pub(super) sought: Option<NativeId>,
 }
 
-/// A session that an attempt starts.
+/// A session that an attempt starts, or that the agent named.
 #[derive(Debug, Clone)]
 pub(super) struct NewSession {
     pub(super) native_id: NativeId,
     pub(super) began_in: Folder,
     pub(super) agent_version: Option<String>,
     pub(super) forked_from: Option<NativeId>,
+    pub(super) replaces: bool,
     pub(super) why: Option<Why>,
 }
 
+/// What the end of a run says beside the settlement.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outcome {
+    /// The agent's running cost figure.
+    pub(super) cost_counter: Option<f64>,
+    /// The reason, if there is one.
+    pub(super) why: Option<Why>,
+    pub(super) now: Timestamp,
+}
+
 impl Ledger {
+    pub(super) const fn new(
+        record: SessionRecord,
+        fact: RecordFact,
+        guard: Guard,
+        recorded: Recorded,
+    ) -> Self {
+        Self { record, fact, guard, recorded, sought: None }
+    }
+
     pub(super) const fn is_writable(&self) -> bool {
         self.recorded.is_saved()
     }
@@ -40,24 +63,19 @@ impl Ledger {
         if self.record.name.is_none() {
             self.record.name = name.map(str::to_owned);
         }
-        self.record.in_flight = Some(InFlight { run, since: now });
+        self.record.in_flight = Some(InFlight { run, since: now, extra: serde_json::Map::new() });
         self.record.updated_at = now;
     }
 
     /// Notes a session that is about to start, or was just named: pending, beside the binding in force.
     pub(super) fn propose(&mut self, session: NewSession, now: Timestamp) {
-        let NewSession { native_id, began_in, agent_version, forked_from, why } = session;
+        let NewSession { native_id, began_in, agent_version, forked_from, replaces, why } = session;
         if let Some(candidate) = &mut self.record.candidate
             && candidate.binding.native_id == native_id
         {
             candidate.binding.used_at = now;
             return;
         }
-        // A candidate of an earlier run that nobody could look at may still be there.
-        if let Some(old) = self.record.candidate.take().filter(|_| !self.proposed) {
-            self.record.retire(&old.binding, why.map_or("id_changed", Why::code), now, true);
-        }
-        self.proposed = true;
         self.record.candidate = Some(Candidate {
             binding: Binding {
                 native_id,
@@ -71,33 +89,53 @@ impl Ledger {
                 poisoned: None,
                 extra: serde_json::Map::new(),
             },
-            replaces: why != Some(Why::SessionBusy),
+            replaces,
             why: why.map(|why| why.code().to_owned()),
+            extra: serde_json::Map::new(),
         });
         self.record.updated_at = now;
     }
 
-    /// Makes a candidate that turned out to hold a turn the binding, or puts it beside the binding.
-    pub(super) fn adopt_candidate(&mut self, now: Timestamp) {
+    /// Carries out what was decided about a session whose run died.
+    pub(super) fn adopt(&mut self, adoption: Adoption, now: Timestamp) {
         let Some(candidate) = self.record.candidate.take() else { return };
-        if candidate.replaces || self.record.binding.is_none() {
-            self.bind(candidate.binding, candidate.why.as_deref().unwrap_or("id_changed"), now);
-            self.fact = RecordFact::Confirmed;
-        } else {
-            self.record.retire(&candidate.binding, "stood_aside", now, true);
+        match adoption {
+            Adoption::Bind => {
+                let why = candidate.why.unwrap_or_else(|| ID_CHANGED.to_owned());
+                self.bind(candidate.binding, &why, now);
+                self.fact = RecordFact::Confirmed;
+            }
+            Adoption::Try => {
+                self.record.binding = Some(candidate.binding);
+                self.fact = RecordFact::Pending;
+            }
+            Adoption::SetAside => self.record.retire(&candidate.binding, STOOD_ASIDE, now, true),
+            Adoption::Drop => {}
         }
     }
 
     fn bind(&mut self, mut binding: Binding, why: &str, now: Timestamp) {
         binding.phase = Phase::Confirmed;
         binding.used_at = now;
+        self.record.past.retain(|former| former.native_id != binding.native_id);
         if let Some(old) = self.record.binding.take()
             && old.native_id != binding.native_id
         {
-            let gone = self.sought.as_ref() == Some(&old.native_id);
-            self.record.retire(&old, why, now, !(gone && matches!(why, "session_missing" | "session_empty")));
+            let gone = self.sought.as_ref() == Some(&old.native_id)
+                && matches!(why, "session_missing" | "session_empty");
+            self.record.retire(&old, why, now, !gone);
         }
         self.record.binding = Some(binding);
+    }
+
+    /// The newest session of the past that began in this folder and may be continued there.
+    pub(super) fn former_of(&self, here: &Folder) -> Option<&Former> {
+        let condemned = |former: &Former| Why::from_code(&former.why).is_some_and(condemns);
+        self.record.past.iter().rev().find(|former| {
+            former.rejoinable
+                && !condemned(former)
+                && former.began_in.as_ref().is_some_and(|began_in| began_in.path == here.path)
+        })
     }
 
     /// Carries out what was decided about the session that the last attempt ran in.
@@ -109,68 +147,66 @@ impl Ledger {
             (Some(_), None) => false,
         };
         let version = ran_in.as_ref().and_then(|session| session.agent_version.clone());
+        if let (true, Some(binding)) = (in_force, &mut self.record.binding) {
+            binding.cost_counter = cost_counter.or(binding.cost_counter);
+        }
+        let id = ran_in.as_ref().map(|session| session.native_id.clone());
+        let from_past = self.record.past.iter().any(|former| Some(&former.native_id) == id.as_ref());
         if let Some(session) = ran_in.filter(|_| !in_force) {
             self.propose(session, now);
+            if let Some(candidate) = &mut self.record.candidate {
+                candidate.binding.cost_counter = cost_counter.or(candidate.binding.cost_counter);
+            }
         }
-        if let Some(candidate) = self.record.candidate.as_mut().filter(|_| !in_force) {
-            candidate.binding.cost_counter = cost_counter.or(candidate.binding.cost_counter);
-        }
-        match settlement {
-            Settlement::Bind if in_force => {
-                self.record.candidate = None;
+        let candidate =
+            if settlement == Settlement::KeepPending { None } else { self.record.candidate.take() };
+        match (settlement, candidate) {
+            (Settlement::KeepPending, _) => {}
+            (Settlement::Bind, Some(candidate)) if !in_force => {
+                let moved = from_past.then_some(OTHER_FOLDER);
+                let reason = moved.or(candidate.why.as_deref()).unwrap_or(ID_CHANGED).to_owned();
+                self.bind(candidate.binding, &reason, now);
+            }
+            (Settlement::Bind, _) => {
                 if let Some(binding) = &mut self.record.binding {
                     binding.phase = Phase::Confirmed;
                     binding.used_at = now;
                     binding.agent_version = version.or(binding.agent_version.take());
-                    binding.cost_counter = cost_counter.or(binding.cost_counter);
                 }
             }
-            Settlement::Bind => self.adopt_candidate(now),
-            Settlement::KeepPending => {}
-            Settlement::SetAside => {
-                if let Some(candidate) = self.record.candidate.take() {
-                    self.record.retire(&candidate.binding, "stood_aside", now, true);
-                }
+            // One that stands in the past already stays there as it is.
+            (Settlement::SetAside, Some(candidate)) if !from_past => {
+                self.record.retire(&candidate.binding, STOOD_ASIDE, now, true);
             }
-            Settlement::KeepBinding => {
-                self.forget_proposed();
-                self.note_counter(in_force, cost_counter);
-            }
-            Settlement::Poison => {
-                let code = why.map_or("session_incompatible", Why::code);
-                self.note_counter(in_force, cost_counter);
-                match (&mut self.record.binding, self.record.candidate.take()) {
-                    (Some(binding), _) if in_force => binding.poisoned = Some(code.to_owned()),
-                    (_, Some(candidate)) => self.record.retire(&candidate.binding, code, now, true),
-                    (_, None) => {}
-                }
+            (Settlement::SetAside | Settlement::KeepBinding, _) => {}
+            (Settlement::Poison, _) => {
+                self.poison(id.as_ref(), why.map_or("session_incompatible", Why::code))
             }
         }
     }
 
-    /// Forgets the candidate, if this run made it; one of an earlier run is not this run's to judge.
+    fn poison(&mut self, id: Option<&NativeId>, code: &str) {
+        if let Some(binding) = self.record.binding.as_mut().filter(|binding| Some(&binding.native_id) == id) {
+            binding.poisoned = Some(code.to_owned());
+        }
+        for former in self.record.past.iter_mut().filter(|former| Some(&former.native_id) == id) {
+            code.clone_into(&mut former.why);
+        }
+    }
+
+    /// Forgets a session that was not started after all.
     pub(super) fn forget_proposed(&mut self) {
-        if self.proposed {
-            self.record.candidate = None;
-        }
-    }
-
-    fn note_counter(&mut self, in_force: bool, counter: Option<f64>) {
-        if in_force && let Some(binding) = &mut self.record.binding {
-            binding.cost_counter = counter.or(binding.cost_counter);
-        }
+        self.record.candidate = None;
     }
 
     /// Counts resumes that failed in a row. A run that went straight to fresh for that reason gives the next
     /// resume one try, so that a success can end the row.
-    pub(super) const fn count_resume(&mut self, outcome: ResumeOutcome) {
-        match outcome {
-            ResumeOutcome::Worked => self.record.failed_resumes = 0,
-            ResumeOutcome::Failed => {
-                self.record.failed_resumes = self.record.failed_resumes.saturating_add(1)
-            }
-            ResumeOutcome::SkippedForFailing => self.record.failed_resumes = FAILING - 1,
-            ResumeOutcome::NotTried => {}
+    pub(super) const fn count(&mut self, count: Count) {
+        match count {
+            Count::Worked => self.record.failed_resumes = 0,
+            Count::Failed => self.record.failed_resumes = self.record.failed_resumes.saturating_add(1),
+            Count::Skipped => self.record.failed_resumes = FAILING - 1,
+            Count::Silent => {}
         }
     }
 
@@ -184,28 +220,10 @@ impl Ledger {
             route: route.code().to_owned(),
             why: why.map(|why| why.code().to_owned()),
             ok,
+            extra: serde_json::Map::new(),
         });
     }
 }
 
-/// What the end of a run says beside the settlement.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Outcome {
-    /// The agent's running cost figure.
-    pub(super) cost_counter: Option<f64>,
-    /// The reason, if there is one.
-    pub(super) why: Option<Why>,
-    pub(super) now: Timestamp,
-}
-
 /// After so many failed resumes in a row, the next run goes straight to fresh.
 pub(super) const FAILING: u32 = 3;
-
-/// What a run says about resuming.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ResumeOutcome {
-    Worked,
-    Failed,
-    SkippedForFailing,
-    NotTried,
-}

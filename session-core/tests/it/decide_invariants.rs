@@ -3,11 +3,13 @@
 
 use session_core::decide::*;
 
-use crate::product::{attempt_facts, plan_facts, settle_facts};
+use crate::product::{adopt_facts, attempt_facts, count_facts, plan_facts, settle_facts};
 
 type PlanRule = fn(PlanFacts) -> Plan;
 type NextRule = fn(AttemptFacts) -> Next;
 type SettleRule = fn(SettleFacts) -> Settlement;
+type AdoptRule = fn(AdoptFacts) -> Adoption;
+type CountRule = fn(CountFacts) -> Count;
 
 fn holds<F: Copy + std::fmt::Debug>(
     mut facts: impl Iterator<Item = F>,
@@ -98,24 +100,41 @@ fn p10(settle: SettleRule) -> Result<(), String> {
     })
 }
 
-/// P11: busy never takes the binding away; an unknown failure only once the fresh run on trial worked.
-fn p11(settle: SettleRule) -> Result<(), String> {
+/// P11: neither a busy session, nor an unknown failure, nor a run that failed takes a binding away that was not
+/// condemned; nor does an answer from another conversation, nor a leftover that nobody saw succeed.
+fn p11(settle: SettleRule, adopt: AdoptRule) -> Result<(), String> {
     holds(settle_facts(), |f| {
-        let busy = f.why == Some(Why::SessionBusy) && f.attempt != Attempt::Resume;
-        let trial_failed = f.why == Some(Why::ResumeUnrecognisedFailure)
-            && f.attempt != Attempt::Resume
-            && f.verdict != Verdict::Completed;
-        let resume_failed = f.attempt == Attempt::Resume
-            && matches!(f.verdict, Verdict::Busy | Verdict::Unknown)
-            && f.continuity != Continuity::Renamed;
-        let taken = matches!(settle(f), Settlement::Bind | Settlement::Poison | Settlement::KeepPending);
-        !((busy || trial_failed || resume_failed) && taken)
+        let completed = f.verdict == Verdict::Completed;
+        let taken = match (f.attempt, settle(f)) {
+            (Attempt::Resume, Settlement::Bind) => f.continuity == Continuity::Replaced,
+            (Attempt::Resume, Settlement::Poison) => {
+                !matches!(f.verdict, Verdict::Incompatible | Verdict::ContextOverflow)
+            }
+            (_, Settlement::Bind | Settlement::KeepPending) => {
+                let condemned = f.why.is_some_and(condemns);
+                f.bound == Bound::Yes && (f.why == Some(Why::SessionBusy) || (!completed && !condemned))
+            }
+            (Attempt::Fresh | Attempt::Fallback, Settlement::Poison) => true,
+            _ => false,
+        };
+        !taken
+    })?;
+    holds(adopt_facts(), |f| {
+        let takes = matches!(adopt(f), Adoption::Bind | Adoption::Try);
+        !(takes && f.bound == Bound::Yes && !(f.replaces && f.leftover == Leftover::Turn))
     })
 }
 
-/// P12: after three failed resumes in a row, nothing is resumed.
-fn p12(plan: PlanRule) -> Result<(), String> {
-    holds(plan_facts(), |f| f.history != History::KeepsFailing || plan(f) != Plan::Resume)
+/// P12: after three failed resumes in a row, nothing is resumed; and a resume that reached the model is none of them,
+/// unless the session itself was refused.
+fn p12(plan: PlanRule, count: CountRule) -> Result<(), String> {
+    holds(plan_facts(), |f| f.history != History::KeepsFailing || plan(f) != Plan::Resume)?;
+    holds(count_facts(), |f| {
+        let refused =
+            matches!(f.verdict, Verdict::Incompatible | Verdict::ContextOverflow | Verdict::Completed);
+        let worked = f.attempt == Attempt::Resume && f.activity != Activity::None && !refused;
+        !(worked && count(f) == Count::Failed)
+    })
 }
 
 #[test]
@@ -128,8 +147,8 @@ fn every_invariant_holds() {
     p7(next).unwrap();
     p8(next).unwrap();
     p10(settle).unwrap();
-    p11(settle).unwrap();
-    p12(plan).unwrap();
+    p11(settle, adopt).unwrap();
+    p12(plan, count).unwrap();
 }
 
 // P5 and P9 are about writing, which no rule decides: `lifecycle::a_newer_record_is_never_overwritten` and
@@ -137,7 +156,7 @@ fn every_invariant_holds() {
 
 #[test]
 fn every_invariant_fails_on_a_broken_rule() {
-    let broken: [(&str, Result<(), String>); 12] = [
+    let broken: [(&str, Result<(), String>); 16] = [
         ("P1 another project", p1(|f| plan(PlanFacts { workdir: Workdir::Same, ..f }))),
         ("P1 malformed id", p1(|f| plan(PlanFacts { id: IdShape::WellFormed, ..f }))),
         ("P2 ignores never", p2(|f| plan(PlanFacts { policy: Policy::Prefer, ..f }), next)),
@@ -160,8 +179,21 @@ fn every_invariant_fails_on_a_broken_rule() {
             }),
         ),
         ("P10 binds what was not kept", p10(|f| settle(SettleFacts { persisted: Persisted::Yes, ..f }))),
-        ("P11 replaces a busy session", p11(|f| settle(SettleFacts { why: None, ..f }))),
-        ("P12 tries for ever", p12(|f| plan(PlanFacts { history: History::Clean, ..f }))),
+        ("P11 replaces a busy session", p11(|f| settle(SettleFacts { why: None, ..f }), adopt)),
+        ("P11 a failed run takes the session", p11(|f| settle(SettleFacts { bound: Bound::No, ..f }), adopt)),
+        (
+            "P11 binds another conversation",
+            p11(
+                |f| match f.continuity {
+                    Continuity::Replaced => settle(SettleFacts { continuity: Continuity::Kept, ..f }),
+                    _ => settle(f),
+                },
+                adopt,
+            ),
+        ),
+        ("P11 adopts a trial", p11(settle, |f| adopt(AdoptFacts { replaces: true, ..f }))),
+        ("P12 tries for ever", p12(|f| plan(PlanFacts { history: History::Clean, ..f }), count)),
+        ("P12 counts a crash at work", p12(plan, |f| count(CountFacts { activity: Activity::None, ..f }))),
     ];
     for (name, result) in broken {
         assert!(result.is_err(), "{name}: the broken rule was not noticed");

@@ -3,7 +3,7 @@
 
 use session_core::decide::*;
 
-use crate::product::{attempt_facts, plan_facts};
+use crate::product::{attempt_facts, plan_facts, settle_facts};
 
 type PlanRow = (fn(&PlanFacts) -> bool, Why);
 
@@ -116,4 +116,63 @@ fn next_agrees_with_the_rows() {
         };
         assert_eq!(next(facts), expected, "{facts:?}");
     }
+}
+
+type SettleRow = (fn(&SettleFacts) -> bool, Settlement);
+
+fn continued(facts: &SettleFacts) -> bool {
+    facts.attempt == Attempt::Resume
+}
+
+fn holds_a_turn(facts: &SettleFacts) -> bool {
+    facts.persisted == Persisted::Yes
+        || (facts.persisted == Persisted::Unknown && facts.verdict == Verdict::Completed)
+}
+
+/// What becomes of the session that the last attempt ran in; the first row that applies.
+const SETTLEMENTS: &[SettleRow] = &[
+    // The provider refused what the session holds: not again. It stays where it is, marked.
+    (
+        |f| {
+            let refused = [Verdict::Incompatible, Verdict::ContextOverflow].contains(&f.verdict);
+            continued(f) && refused && f.activity != Activity::None
+        },
+        Settlement::Poison,
+    ),
+    // What holds no turn is not worth a binding. Where there is no other, the next run looks again.
+    (
+        |f| !holds_a_turn(f) && !continued(f) && f.verdict != Verdict::Completed && f.bound == Bound::No,
+        Settlement::KeepPending,
+    ),
+    (|f| !holds_a_turn(f), Settlement::KeepBinding),
+    // A copy holds what the original held.
+    (|f| continued(f) && f.continuity == Continuity::Renamed, Settlement::Bind),
+    // A resume that failed leaves things as they were.
+    (|f| continued(f) && f.verdict != Verdict::Completed, Settlement::KeepBinding),
+    (|f| continued(f) && f.continuity == Continuity::Replaced, Settlement::SetAside),
+    (continued, Settlement::Bind),
+    // A fresh session where there is none.
+    (|f| f.bound == Bound::No, Settlement::Bind),
+    // Beside one that is only out of reach.
+    (
+        |f| {
+            let later = [Why::SessionBusy, Why::VersionCannotResume, Why::AgentCannotResume];
+            f.why.is_some_and(|why| later.contains(&why))
+        },
+        Settlement::SetAside,
+    ),
+    // In the place of one that cannot be continued, or by a turn that was carried out.
+    (|f| f.why.is_some_and(condemns) || f.verdict == Verdict::Completed, Settlement::Bind),
+    (|_| true, Settlement::SetAside),
+];
+
+#[test]
+fn settle_agrees_with_the_rows() {
+    let mut used = vec![0_usize; SETTLEMENTS.len()];
+    for facts in settle_facts() {
+        let row = SETTLEMENTS.iter().position(|(applies, _)| applies(&facts)).unwrap();
+        used[row] += 1;
+        assert_eq!(settle(facts), SETTLEMENTS[row].1, "{facts:?}");
+    }
+    assert!(used.iter().all(|count| *count > 0), "a row that never applies: {used:?}");
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use session_core::decide::*;
 
-use crate::product::{attempt_at, plan_at, settle_at};
+use crate::product::{adopt_at, attempt_at, count_at, plan_at, settle_at};
 
 struct Fact {
     name: &'static str,
@@ -190,20 +190,26 @@ fn table() -> String {
     });
 
     out.push_str("\n# After the run: `settle`\n\n`Fresh` stands for a fallback as well.\n\n");
-    // Only two reasons matter here; a test holds that.
-    let special = [Why::SessionBusy, Why::ResumeUnrecognisedFailure];
+    // Verdicts and reasons matter by their kind only; a test holds that.
+    let special = [Why::SessionBusy, Why::SessionMissing];
     let facts = [
         Fact { name: "attempt", values: vec!["Resume", "Fresh"] },
-        fact!("verdict", Verdict),
+        Fact {
+            name: "verdict",
+            values: vec!["Completed", "Incompatible or ContextOverflow", "another failure"],
+        },
         fact!("activity", Activity),
         fact!("continuity", Continuity),
-        Fact { name: "persisted", values: vec!["Yes", "No", "Unknown"] },
-        Fact { name: "why", values: vec!["session_busy", "resume_unrecognised_failure", "other or none"] },
+        fact!("persisted", Persisted),
+        fact!("bound", Bound),
+        Fact { name: "why", values: vec!["out of reach for now", "condemns the session", "other or none"] },
     ];
     render(&mut out, &facts, &|at| {
         let why =
-            special.get(at[5]).map_or(Why::ALL.len(), |why| Why::ALL.iter().position(|w| w == why).unwrap());
-        let facts = settle_at(&[at[0], at[1], at[2], at[3], at[4], why]);
+            special.get(at[6]).map_or(Why::ALL.len(), |why| Why::ALL.iter().position(|w| w == why).unwrap());
+        let verdict = [Verdict::Completed, Verdict::Incompatible, Verdict::Crashed][at[1]];
+        let verdict = Verdict::ALL.iter().position(|v| *v == verdict).unwrap();
+        let facts = settle_at(&[at[0], verdict, at[2], at[3], at[4], at[5], why]);
         let answer = settle(facts);
         if facts.attempt == Attempt::Fresh {
             assert_eq!(settle(SettleFacts { attempt: Attempt::Fallback, ..facts }), answer);
@@ -218,6 +224,42 @@ fn table() -> String {
             },
             None,
         )
+    });
+
+    out.push_str("\n# A session whose run died: `adopt`\n\n");
+    let facts = [
+        fact!("leftover", Leftover),
+        Fact { name: "replaces", values: vec!["Yes", "No"] },
+        fact!("bound", Bound),
+    ];
+    render(&mut out, &facts, &|at| {
+        let word = match adopt(adopt_at(at)) {
+            Adoption::Bind => "bind",
+            Adoption::Try => "try",
+            Adoption::SetAside => "set aside",
+            Adoption::Drop => "drop",
+        };
+        say(word, None)
+    });
+
+    out.push_str("\n# The row of failed resumes: `count`\n\n");
+    let facts = [
+        fact!("attempt", Attempt),
+        fact!("verdict", Verdict),
+        fact!("activity", Activity),
+        Fact { name: "why", values: vec!["resume_keeps_failing", "session_busy", "other", "none"] },
+    ];
+    let special = [Some(Why::ResumeKeepsFailing), Some(Why::SessionBusy), Some(Why::SessionMissing), None];
+    render(&mut out, &facts, &|at| {
+        let why =
+            special[at[3]].map_or(Why::ALL.len(), |why| Why::ALL.iter().position(|w| *w == why).unwrap());
+        let word = match count(count_at(&[at[0], at[1], at[2], why])) {
+            Count::Worked => "worked",
+            Count::Failed => "failed",
+            Count::Skipped => "skipped",
+            Count::Silent => "silent",
+        };
+        say(word, None)
     });
 
     out.push_str("\n# Reasons\n\n| code | meaning |\n|---|---|\n");
@@ -239,10 +281,19 @@ fn the_rendered_table_is_the_one_that_is_shown() {
 }
 
 #[test]
-fn only_the_reasons_shown_matter_when_settling() {
+fn verdicts_and_reasons_matter_by_their_kind_when_settling() {
+    let out_of_reach = [Why::SessionBusy, Why::VersionCannotResume, Why::AgentCannotResume];
     for facts in crate::product::settle_facts() {
-        if !matches!(facts.why, Some(Why::SessionBusy | Why::ResumeUnrecognisedFailure)) {
-            assert_eq!(settle(facts), settle(SettleFacts { why: None, ..facts }), "{facts:?}");
-        }
+        let like = match facts.why {
+            Some(why) if out_of_reach.contains(&why) => Some(Why::SessionBusy),
+            Some(why) if condemns(why) => Some(Why::SessionMissing),
+            _ => None,
+        };
+        let verdict = match facts.verdict {
+            Verdict::Completed => Verdict::Completed,
+            Verdict::Incompatible | Verdict::ContextOverflow => Verdict::Incompatible,
+            _ => Verdict::Crashed,
+        };
+        assert_eq!(settle(facts), settle(SettleFacts { why: like, verdict, ..facts }), "{facts:?}");
     }
 }

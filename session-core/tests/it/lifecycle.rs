@@ -160,17 +160,6 @@ async fn a_session_that_the_provider_refuses_is_left_by_the_next_run() {
 }
 
 #[tokio::test]
-async fn an_answer_from_another_conversation_is_never_called_a_resume() {
-    let bench = bench();
-    bench.run("one").await;
-    let other = "99999999-9999-4999-8999-999999999999";
-    bench.agent.will([Act::Elsewhere(other)]);
-    let second = bench.run("two").await;
-    assert_eq!((second.resumed, second.route), (false, Route::FellBack(Why::SessionReplaced)));
-    assert_eq!(bench.bound().await.as_deref(), Some(other));
-}
-
-#[tokio::test]
 async fn a_version_that_copies_on_resume_is_followed_from_id_to_id() {
     for catalog in [true, false] {
         let mut agent = Scripted::new();

@@ -64,6 +64,7 @@ pub(crate) fn settle_facts() -> impl Iterator<Item = SettleFacts> {
         Activity::ALL.len(),
         Continuity::ALL.len(),
         Persisted::ALL.len(),
+        Bound::ALL.len(),
         Why::ALL.len() + 1,
     ];
     indices(sizes).map(|ix| settle_at(&ix))
@@ -76,7 +77,32 @@ pub(crate) fn settle_at(ix: &[usize]) -> SettleFacts {
         activity: Activity::ALL[ix[2]],
         continuity: Continuity::ALL[ix[3]],
         persisted: Persisted::ALL[ix[4]],
-        why: Why::ALL.get(ix[5]).copied(),
+        bound: Bound::ALL[ix[5]],
+        why: Why::ALL.get(ix[6]).copied(),
+    }
+}
+
+/// Every combination that `adopt` can be asked.
+pub(crate) fn adopt_facts() -> impl Iterator<Item = AdoptFacts> {
+    indices([Leftover::ALL.len(), 2, Bound::ALL.len()]).map(|ix| adopt_at(&ix))
+}
+
+pub(crate) fn adopt_at(ix: &[usize]) -> AdoptFacts {
+    AdoptFacts { leftover: Leftover::ALL[ix[0]], replaces: ix[1] == 0, bound: Bound::ALL[ix[2]] }
+}
+
+/// Every combination that `count` can be asked.
+pub(crate) fn count_facts() -> impl Iterator<Item = CountFacts> {
+    let sizes = [Attempt::ALL.len(), Verdict::ALL.len(), Activity::ALL.len(), Why::ALL.len() + 1];
+    indices(sizes).map(|ix| count_at(&ix))
+}
+
+pub(crate) fn count_at(ix: &[usize]) -> CountFacts {
+    CountFacts {
+        attempt: Attempt::ALL[ix[0]],
+        verdict: Verdict::ALL[ix[1]],
+        activity: Activity::ALL[ix[2]],
+        why: Why::ALL.get(ix[3]).copied(),
     }
 }
 

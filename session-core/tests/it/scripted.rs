@@ -71,8 +71,14 @@ pub(crate) enum Act {
     KeepInSilence,
     /// Cannot be started.
     CannotStart,
-    /// Names its session and then never ends.
+    /// Names its session, keeps the prompt, and then never ends.
     Hang,
+    /// Names another session, keeps the prompt there, and then never ends.
+    HangElsewhere(&'static str),
+    /// Says something without a word of its session, and crashes.
+    TextThenCrash,
+    /// Fails like this, with this cost figure.
+    FailAtCost(Verdict, f64),
 }
 
 #[derive(Debug, Default)]
@@ -177,6 +183,21 @@ impl AgentAdapter for Scripted {
             Act::CannotStart => {
                 return Err(AgentError::new(AgentErrorKind::Spawn, self.id.clone(), "/bin/scripted"));
             }
+            Act::HangElsewhere(id) => {
+                say(AgentEvent::Session { id });
+                say(AgentEvent::ModelCalled);
+                keep(id, Vec::new());
+                std::future::pending::<()>().await;
+            }
+            Act::TextThenCrash => {
+                verdict = Verdict::Crashed;
+                say(AgentEvent::Text("I pushed the commit"));
+            }
+            Act::FailAtCost(failure, cost) => {
+                verdict = failure;
+                let end = Final { is_error: true, cost_usd: Some(cost), ..Final::default() };
+                say(AgentEvent::Finished(&end));
+            }
             Act::Hang => {
                 say(AgentEvent::Session { id: &own });
                 say(AgentEvent::ModelCalled);
@@ -208,8 +229,10 @@ impl AgentAdapter for Scripted {
                 say(AgentEvent::Session { id: &id });
                 say(AgentEvent::ModelCalled);
                 let turns = copied.len() + 1;
-                if !matches!(act, Act::Forget) {
-                    keep(&id, copied);
+                match act {
+                    Act::Forget => {}
+                    Act::Elsewhere(_) => keep(&id, Vec::new()),
+                    _ => keep(&id, copied),
                 }
                 let cost = {
                     let mut world = self.world();
@@ -262,7 +285,7 @@ impl SessionCatalog for Glass {
             },
         })
     }
-    async fn end_last_line(&self, _: &Path) -> Result<bool, CatalogError> {
+    async fn end_last_line(&self, _: &Path, _: u64) -> Result<bool, CatalogError> {
         Ok(false)
     }
 }
@@ -272,11 +295,16 @@ impl SessionCatalog for Glass {
 pub(crate) struct Faulty {
     pub(crate) inner: MemoryStore,
     pub(crate) fail: Arc<Mutex<Vec<&'static str>>>,
+    late: Arc<Mutex<Option<Document>>>,
 }
 
 impl Faulty {
     pub(crate) fn set(&self, operations: &[&'static str]) {
         *self.fail.lock().unwrap() = operations.to_vec();
+    }
+    /// Writes this after the next load, as a save that was still under way.
+    pub(crate) fn late(&self, document: Document) {
+        *self.late.lock().unwrap() = Some(document);
     }
     fn check(&self, operation: &'static str) -> Result<(), StoreError> {
         if self.fail.lock().unwrap().contains(&operation) {
@@ -293,7 +321,12 @@ impl SessionStore for Faulty {
     }
     async fn load(&self, key: &SessionKey) -> Result<Option<Stored>, StoreError> {
         self.check("load")?;
-        self.inner.load(key).await
+        let loaded = self.inner.load(key).await;
+        let late = self.late.lock().unwrap().take();
+        if let Some(document) = late {
+            assert!(matches!(self.inner.save(key, &document, &Guard::Any).await, Ok(Saved::Done(_))));
+        }
+        loaded
     }
     async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Result<Saved, StoreError> {
         self.check("save")?;
@@ -302,9 +335,9 @@ impl SessionStore for Faulty {
     async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
         self.inner.remove(key, guard).await
     }
-    async fn set_aside(&self, key: &SessionKey) -> Result<Option<String>, StoreError> {
+    async fn set_aside(&self, key: &SessionKey, guard: &Guard) -> Result<Option<String>, StoreError> {
         self.check("set_aside")?;
-        self.inner.set_aside(key).await
+        self.inner.set_aside(key, guard).await
     }
     async fn list(&self, options: &ListOptions) -> Result<Page<SessionKey>, StoreError> {
         self.inner.list(options).await

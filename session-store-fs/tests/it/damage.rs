@@ -55,15 +55,15 @@ async fn a_corrupt_record_is_kept_until_it_is_set_aside() {
     assert_eq!(kind_at(removed, "a@claude.json"), StoreErrorKind::Corrupt);
     assert_eq!(fs::read_to_string(&path).unwrap(), "torn");
 
-    let place = at.store.set_aside(&key("a")).await.unwrap().unwrap();
+    let place = at.store.set_aside(&key("a"), &session_core::Guard::Any).await.unwrap().unwrap();
     assert_eq!(fs::read_to_string(&place).unwrap(), "torn");
     assert!(place.starts_with(at.path("quarantine").to_str().unwrap()));
     assert_eq!(at.get(&key("a")).await, Ok(None));
-    assert_eq!(at.store.set_aside(&key("a")).await.unwrap(), None);
+    assert_eq!(at.store.set_aside(&key("a"), &session_core::Guard::Any).await.unwrap(), None);
     at.put(&key("a"), "new").await;
     // A second one does not take the place of the first.
     fs::write(&path, "torn again").unwrap();
-    let second = at.store.set_aside(&key("a")).await.unwrap().unwrap();
+    let second = at.store.set_aside(&key("a"), &session_core::Guard::Any).await.unwrap().unwrap();
     assert_ne!(place, second);
     assert_eq!(fs::read_to_string(&place).unwrap(), "torn");
     assert!(at.store.list(&Default::default()).await.unwrap().items.is_empty());
@@ -79,7 +79,7 @@ async fn a_newer_record_is_never_touched() {
     assert_eq!(kind_at(store.load(&key).await, "a@claude.json"), newer_kind);
     assert_eq!(kind_at(store.save(&key, &doc("x"), &Guard::Any).await, "a@claude.json"), newer_kind);
     assert_eq!(kind_at(store.remove(&key, &Guard::Any).await, "a@claude.json"), newer_kind);
-    assert_eq!(kind_at(store.set_aside(&key).await, "a@claude.json"), newer_kind);
+    assert_eq!(kind_at(store.set_aside(&key, &session_core::Guard::Any).await, "a@claude.json"), newer_kind);
     assert_eq!(fs::read_to_string(&path).unwrap(), newer);
 }
 
@@ -91,7 +91,7 @@ async fn a_huge_file_that_is_no_record_is_not_read() {
     // Far beyond the memory of any machine, without taking space.
     file.set_len(1 << 42).unwrap();
     assert_eq!(at.get(&key("a")).await, Err(StoreErrorKind::Corrupt));
-    at.store.set_aside(&key("a")).await.unwrap().unwrap();
+    at.store.set_aside(&key("a"), &session_core::Guard::Any).await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ async fn a_revision_is_never_used_twice() {
         }
         assert_eq!(at.store.remove(&key, &Guard::Any).await.unwrap(), Removed::Done);
         at.put(&key, "again").await;
-        at.store.set_aside(&key).await.unwrap().unwrap();
+        at.store.set_aside(&key, &session_core::Guard::Any).await.unwrap().unwrap();
     }
     at.put(&key, "new").await;
     let stale = at.store.save(&key, &doc("x"), &Guard::Revision(first.unwrap())).await.unwrap();

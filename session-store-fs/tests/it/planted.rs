@@ -64,7 +64,7 @@ async fn in_place_of_a_record_they_are_corrupt_and_can_be_set_aside() {
         );
         assert_eq!(kind_at(store.remove(&key, &Guard::Any).await, "a@claude.json"), corrupt, "{kind}");
         assert!(store.list(&Default::default()).await.unwrap().items.is_empty(), "{kind}");
-        let aside = store.set_aside(&key).await.unwrap().unwrap();
+        let aside = store.set_aside(&key, &session_core::Guard::Any).await.unwrap().unwrap();
         assert!(fs::symlink_metadata(aside).is_ok() && fs::symlink_metadata(&path).is_err(), "{kind}");
         at.put(&key, "new").await;
         outside.assert_untouched();

@@ -86,7 +86,10 @@ pub(crate) async fn the_cli_in_a_resumed_turn(cli: &Pinned) {
     let first = stage.run("alpha").await.unwrap();
     kill_the_cli(&stage, "CLI killed in a resumed turn", "[[hold turn]] beta").await;
     assert_eq!(Some(stage.bound().await), first.session_id, "the binding is kept");
-    let next = stage.row("CLI killed in a resumed turn, then run again", true, stage.request("gamma")).await.unwrap();
+    let next = stage
+        .row("CLI killed in a resumed turn, then run again", true, stage.request("gamma"))
+        .await
+        .unwrap();
     assert_eq!((next.route, &next.session_id), (Route::Resumed, &first.session_id));
     let seen = reply(&next);
     assert_eq!((seen.first.as_str(), seen.last.as_str()), ("alpha", "gamma"));
@@ -95,7 +98,8 @@ pub(crate) async fn the_cli_in_a_resumed_turn(cli: &Pinned) {
 pub(crate) async fn the_cli_in_the_first_turn(cli: &Pinned) {
     let stage = Stage::new(cli);
     kill_the_cli(&stage, "CLI killed in the first turn", "[[hold turn]] alpha").await;
-    let next = stage.row("CLI killed in the first turn, then run again", true, stage.request("beta")).await.unwrap();
+    let next =
+        stage.row("CLI killed in the first turn, then run again", true, stage.request("beta")).await.unwrap();
     assert_eq!(
         next.route,
         if writes_at_once(cli) { Route::Resumed } else { Route::FellBack(Why::SessionNotStarted) }

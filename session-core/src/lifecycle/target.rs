@@ -1,0 +1,223 @@
+//! Chooses the session to continue, looks at it, and completes the facts.
+
+use std::path::PathBuf;
+
+use crate::decide::{
+    AdoptFacts, Adoption, Bound, History, IdShape, Leftover, Plan, Policy, RecordFact, Support, Transcript,
+    Why, Workdir, adopt, plan,
+};
+use crate::error::RunError;
+use crate::{Binding, Folder, ForkSupport, Former, Inspection, Phase, Presence, SessionKey, Warning, codec};
+
+use super::Lifecycle;
+use super::admit::Job;
+use super::ledger::{FAILING, Ledger};
+use super::resolve::Scene;
+
+/// The session that a resume would continue, or that a fork would copy.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) binding: Binding,
+    pub(super) before: Option<Inspection>,
+    /// The original's file, when the target is to be forked out of another key's state dir.
+    pub(super) fork_file: Option<PathBuf>,
+    pub(super) is_fork: bool,
+}
+
+impl Lifecycle {
+    pub(super) async fn choose_target(
+        &self,
+        job: &Job<'_>,
+        scene: &mut Scene,
+        ledger: &mut Ledger,
+    ) -> Result<(), RunError> {
+        let unsettled = self.adopt_leftover(job, scene, ledger).await;
+        scene.facts.record = ledger.fact;
+        if let Some(binding) = ledger.record.binding.clone() {
+            scene.facts.record = fact_of(binding.phase);
+            self.aim(job, scene, binding, ledger.record.failed_resumes).await;
+            self.prefer_session_of_this_folder(job, scene, ledger).await;
+        } else if let Some(source) = job.fork_of.as_ref().filter(|_| readable(ledger.fact)) {
+            self.aim_at_original(job, scene, source).await?;
+        } else if let Some((binding, look)) = unsettled {
+            scene.facts.record = RecordFact::Pending;
+            scene.facts.transcript = transcript_fact(Some(&look), &binding.began_in, scene);
+        }
+        // Without a session there is nothing to resume, whatever the record says.
+        if scene.target.is_none() && matches!(scene.facts.record, RecordFact::Confirmed) {
+            scene.facts.record = RecordFact::Absent;
+        }
+        ledger.sought = scene.target.as_ref().map(|target| target.binding.native_id.clone());
+        Ok(())
+    }
+
+    /// Decides about a session that an earlier run started and never settled. What came to nothing is handed
+    /// back with the look at it.
+    async fn adopt_leftover(
+        &self,
+        job: &Job<'_>,
+        scene: &mut Scene,
+        ledger: &mut Ledger,
+    ) -> Option<(Binding, Inspection)> {
+        let candidate = ledger.record.candidate.clone()?;
+        let look = self.inspect(job, scene, &candidate.binding.native_id, scene.state_dir.clone()).await;
+        let adoption = adopt(AdoptFacts {
+            leftover: match look.as_ref().map(|look| look.presence) {
+                None => Leftover::Unknown,
+                Some(Presence::Present) => Leftover::Turn,
+                Some(Presence::Missing | Presence::Empty | Presence::Damaged) => Leftover::Nothing,
+            },
+            replaces: candidate.replaces,
+            bound: if ledger.record.binding.is_some() { Bound::Yes } else { Bound::No },
+        });
+        ledger.adopt(adoption, self.host.now());
+        look.filter(|_| adoption == Adoption::Drop).map(|look| (candidate.binding, look))
+    }
+
+    async fn aim(&self, job: &Job<'_>, scene: &mut Scene, binding: Binding, failed_resumes: u32) {
+        let look = self.inspect(job, scene, &binding.native_id, scene.state_dir.clone()).await;
+        self.aim_with(job, scene, binding, look, failed_resumes).await;
+    }
+
+    async fn aim_with(
+        &self,
+        job: &Job<'_>,
+        scene: &mut Scene,
+        binding: Binding,
+        look: Option<Inspection>,
+        failed_resumes: u32,
+    ) {
+        let safe = binding.native_id.is_argument_safe() && job.agent.adapter().accepts_id(&binding.native_id);
+        scene.facts.id = if safe { IdShape::WellFormed } else { IdShape::Malformed };
+        scene.facts.workdir = self.relation(&scene.place.folder, &binding.began_in).await;
+        scene.facts.transcript = transcript_fact(look.as_ref(), &binding.began_in, scene);
+        scene.facts.history = self.history(&binding, failed_resumes);
+        if look.as_ref().is_some_and(|look| look.torn_tail) {
+            scene.warnings.push(Warning::TornTail);
+        }
+        scene.target = Some(Target { binding, before: look, fork_file: None, is_fork: false });
+    }
+
+    /// Where the binding cannot be continued in this folder, a session of the past that began here is, if there is
+    /// one: so a mailbox that goes to and fro between folders has its conversation in each.
+    async fn prefer_session_of_this_folder(&self, job: &Job<'_>, scene: &mut Scene, ledger: &Ledger) {
+        let elsewhere = [Why::WorkdirDiffers, Why::WorktreeGone, Why::ProjectDiffers];
+        let answer = plan(scene.facts);
+        if !elsewhere.iter().any(|why| answer == Plan::Fresh(*why) || answer == Plan::Refuse(*why)) {
+            return;
+        }
+        let Some(former) = ledger.former_of(&scene.place.folder) else { return };
+        let Some(binding) = binding_of(former) else { return };
+        let look = self.inspect(job, scene, &binding.native_id, scene.state_dir.clone()).await;
+        if look.as_ref().is_some_and(|look| look.presence == Presence::Present) {
+            self.aim_with(job, scene, binding, look, ledger.record.failed_resumes).await;
+        }
+    }
+
+    /// Aims at the session of another key, to be copied. There is no fallback from a fork.
+    async fn aim_at_original(
+        &self,
+        job: &Job<'_>,
+        scene: &mut Scene,
+        source: &SessionKey,
+    ) -> Result<(), RunError> {
+        if job.policy == Policy::Prefer {
+            scene.facts.policy = Policy::Require;
+        }
+        scene.facts.record = RecordFact::Absent;
+        let record = match self.store.load(source).await.map_err(RunError::Store)? {
+            None => return Ok(()),
+            Some(stored) => match codec::decode(&stored.document, source) {
+                codec::Decoded::Record(record) => record,
+                codec::Decoded::Newer(_) => {
+                    scene.facts.record = RecordFact::Newer;
+                    return Ok(());
+                }
+                codec::Decoded::Corrupt(_) => {
+                    scene.facts.record = RecordFact::Corrupt;
+                    return Ok(());
+                }
+            },
+        };
+        let Some(binding) = record.binding else { return Ok(()) };
+        let dir =
+            if self.state_dirs { self.store.state_dir(source).await.map_err(RunError::Store)? } else { None };
+        scene.facts.record = fact_of(binding.phase);
+        if scene.installation.capabilities.fork == ForkSupport::No {
+            scene.facts.support = Support::VersionCannot;
+        }
+        let look = self.inspect(job, scene, &binding.native_id, dir.clone()).await;
+        let file = look.as_ref().and_then(|look| look.path.clone()).filter(|_| dir != scene.state_dir);
+        self.aim_with(job, scene, binding, look, record.failed_resumes).await;
+        if let Some(target) = &mut scene.target {
+            target.fork_file = file;
+            target.is_fork = true;
+        }
+        Ok(())
+    }
+
+    fn history(&self, binding: &Binding, failed_resumes: u32) -> History {
+        let age = self.host.now().since(binding.used_at);
+        if binding.poisoned.is_some() {
+            History::Poisoned
+        } else if failed_resumes >= FAILING {
+            History::KeepsFailing
+        } else if self.max_age.is_some_and(|limit| age > limit) {
+            History::Expired
+        } else {
+            History::Clean
+        }
+    }
+
+    async fn relation(&self, here: &Folder, began: &Folder) -> Workdir {
+        let is_there = match began.path.as_path() {
+            _ if here.path == began.path => true,
+            Some(path) => self.host.folder(path).await.is_ok_and(|folder| folder.id == began.id),
+            None => false,
+        };
+        here.relation_to(began, is_there)
+    }
+}
+
+/// Whether it is known that the key has no record any more, or what it says.
+const fn readable(fact: RecordFact) -> bool {
+    !matches!(fact, RecordFact::Newer | RecordFact::Unavailable)
+}
+
+fn binding_of(former: &Former) -> Option<Binding> {
+    Some(Binding {
+        native_id: former.native_id.clone(),
+        phase: Phase::Confirmed,
+        began_in: former.began_in.clone()?,
+        agent_version: None,
+        created_at: former.at,
+        used_at: former.at,
+        cost_counter: former.cost_counter,
+        forked_from: None,
+        poisoned: None,
+        extra: serde_json::Map::new(),
+    })
+}
+
+pub(super) const fn fact_of(phase: Phase) -> RecordFact {
+    match phase {
+        Phase::Pending => RecordFact::Pending,
+        Phase::Confirmed => RecordFact::Confirmed,
+        Phase::Closed => RecordFact::Closed,
+    }
+}
+
+/// In a state dir all files are the key's own. In the agent's own place, a file that began in another folder
+/// than recorded is another session under the same id.
+fn transcript_fact(look: Option<&Inspection>, began_in: &Folder, scene: &Scene) -> Transcript {
+    let Some(look) = look else { return Transcript::Unknown };
+    match look.presence {
+        Presence::Missing => Transcript::Missing,
+        Presence::Empty => Transcript::Empty,
+        Presence::Damaged => Transcript::Damaged,
+        Presence::Present => match (&scene.state_dir, &look.began_in, began_in.path.as_path()) {
+            (None, Some(found), Some(recorded)) if found != recorded => Transcript::Elsewhere,
+            _ => Transcript::Present,
+        },
+    }
+}
