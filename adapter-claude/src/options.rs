@@ -150,7 +150,8 @@ impl ClaudeOptions {
     }
 
     /// Settings for the runs, as a JSON object in the form of `settings.json`. They stand above the user's and
-    /// the project's settings, and below managed ones.
+    /// the project's settings, and below managed ones. They are an argument of the process, which other users of the
+    /// machine can see: put no secrets into them, but into the environment.
     ///
     /// # Errors
     /// [`OptionsError::Settings`] when it is no JSON object.
