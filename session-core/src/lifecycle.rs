@@ -86,8 +86,8 @@ impl Lifecycle {
     ///
     /// # Errors
     /// [`RunError`]: the request cannot be run, another runner has the key, a resume was required and cannot be
-    /// had, the agent could not be run, or it failed. In each case the session that was bound stays bound,
-    /// unless the failed run itself is its continuation under a new id.
+    /// had, the agent could not be run, or it failed. In each case a session that was bound, and that can still be
+    /// continued as far as anybody knows, stays bound.
     ///
     /// # Cancel safety
     /// Dropping the future ends the agent and everything it started, at once, and releases the lease. The
