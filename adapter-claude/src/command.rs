@@ -141,12 +141,11 @@ enum Input {
 /// their own. The blocks, joined, are the prompt.
 fn prompt(turn: &Turn<'_>) -> Result<(Input, Vec<u8>), CommandError> {
     let (text, version) = (turn.prompt, turn.installation.version.as_ref());
+    if let Some(limit) = turn.installation.capabilities.prompt_limit.filter(|limit| text.len() > *limit) {
+        return Err(CommandError::PromptTooLarge { length: text.len(), limit });
+    }
     if !text.starts_with('/') {
-        let limit = turn.installation.capabilities.prompt_limit.filter(|limit| text.len() > *limit);
-        return match limit {
-            Some(limit) => Err(CommandError::PromptTooLarge { length: text.len(), limit }),
-            None => Ok((Input::Text, text.as_bytes().to_vec())),
-        };
+        return Ok((Input::Text, text.as_bytes().to_vec()));
     }
     let rest = text.trim_start_matches('/');
     // A block without a visible character is refused by the model API.

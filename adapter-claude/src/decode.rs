@@ -11,6 +11,9 @@ use crate::wire::{Line, Message, parse};
 /// How much of a line that is no event is passed on, in bytes.
 const NOISE_LIMIT: usize = 2048;
 
+/// How many messages of a compaction are remembered.
+const PRESERVED_LIMIT: usize = 10_000;
+
 type Emit<'e> = &'e mut dyn FnMut(&AgentEvent<'_>);
 
 /// Reads the stream of one attempt.
@@ -24,6 +27,10 @@ pub(crate) struct ClaudeDecoder {
     held: Option<Box<str>>,
     /// Whether there was an init line.
     began: bool,
+    /// Whether the conversation was named.
+    named: bool,
+    /// Whether the model is known to be called.
+    called: bool,
     /// Whether the last line that matters was an init line.
     just_began: bool,
     /// Whether the attempt failed before it began: what comes after it names no conversation.
@@ -44,6 +51,8 @@ impl ClaudeDecoder {
             continues,
             held: None,
             began: false,
+            named: false,
+            called: false,
             just_began: false,
             failed: false,
             preserved: HashSet::new(),
@@ -54,7 +63,7 @@ impl ClaudeDecoder {
     /// called. An id that is not the expected one is held back until the turn goes on: versions were seen
     /// that print the init line of a throw-away session while they fail to resume.
     fn init(&mut self, line: &Line<'_>, emit: Emit<'_>) {
-        self.confirm(emit);
+        self.release(emit);
         let more = line.more();
         if let Some(id) =
             more.session_id.as_ref().map(|id| id.as_str()).filter(|id| !id.is_empty() && !self.failed)
@@ -62,18 +71,29 @@ impl ClaudeDecoder {
             if self.continues && self.expected.as_ref().is_none_or(|expected| expected.as_str() != id) {
                 self.held = Some(id.into());
             } else {
+                self.named = true;
                 emit(&AgentEvent::Session { id });
             }
         }
         self.began = true;
         self.just_began = true;
-        emit(&AgentEvent::ModelCalled);
+        if !std::mem::replace(&mut self.called, true) {
+            emit(&AgentEvent::ModelCalled);
+        }
     }
 
-    /// The turn goes on: the id of its init line holds.
+    /// The turn goes on: the id of its init line holds, and the model is called, also where the init line was lost.
     fn confirm(&mut self, emit: Emit<'_>) {
+        self.release(emit);
+        if !std::mem::replace(&mut self.called, true) {
+            emit(&AgentEvent::ModelCalled);
+        }
+    }
+
+    fn release(&mut self, emit: Emit<'_>) {
         self.just_began = false;
         if let Some(id) = self.held.take() {
+            self.named = true;
             emit(&AgentEvent::Session { id: &id });
         }
     }
@@ -96,7 +116,9 @@ impl ClaudeDecoder {
                 let preserved =
                     more.compact_metadata.as_ref().and_then(|data| data.preserved_messages.as_ref());
                 let uuids = preserved.into_iter().flat_map(|messages| &messages.all_uuids);
-                self.preserved.extend(uuids.map(|uuid| Box::from(uuid.as_str())));
+                let room = PRESERVED_LIMIT.saturating_sub(self.preserved.len());
+                self.preserved.extend(uuids.take(room).map(|uuid| Box::from(uuid.as_str())));
+                self.confirm(emit);
                 emit(&AgentEvent::Other { kind: subtype });
             }
             _ => emit(&AgentEvent::Other { kind: subtype }),
@@ -120,10 +142,14 @@ impl ClaudeDecoder {
                     Some(text) if !is_sub => emit(&AgentEvent::Text(text)),
                     _ => emit(&AgentEvent::Other { kind: "subagent_text" }),
                 }
-            } else if block.is("tool_use") || block.is("server_tool_use") {
+            } else if block.kind.as_ref().is_some_and(|kind| kind.as_str().ends_with("tool_use")) {
                 let id = block.id.as_ref().map_or("", |id| id.as_str());
                 let name = block.name.as_ref().map_or("", |name| name.as_str());
                 emit(&AgentEvent::ToolStarted { id, name });
+            } else if block.kind.as_ref().is_some_and(|kind| kind.as_str().ends_with("tool_result")) {
+                // A tool that the provider ran.
+                let id = block.tool_use_id.as_ref().map_or("", |id| id.as_str());
+                emit(&AgentEvent::ToolFinished { id, is_error: block.is_error == Some(true) });
             } else {
                 emit(&AgentEvent::Other { kind: block.kind.as_ref().map_or("block", |kind| kind.as_str()) });
             }
@@ -132,6 +158,9 @@ impl ClaudeDecoder {
 
     fn user(&mut self, line: &Line<'_>, emit: Emit<'_>) {
         let old = self.is_old(line);
+        if !old {
+            self.confirm(emit);
+        }
         let results = line.message.iter().flat_map(|message| &message.content.0);
         let mut any = false;
         for block in results.filter(|block| !old && block.is("tool_result")) {
@@ -155,11 +184,12 @@ impl ClaudeDecoder {
             self.held = None;
             self.failed = true;
             if self.just_began {
+                self.called = false;
                 emit(&AgentEvent::Retracted);
             }
             self.just_began = false;
         } else {
-            self.confirm(emit);
+            self.end(line, emit);
         }
         let more = line.more();
         let text = |text: &crate::wire::Text<'_>| text.as_str().to_owned();
@@ -179,6 +209,21 @@ impl ClaudeDecoder {
             },
             cost_usd: more.total_cost_usd,
         }));
+    }
+
+    /// A result of a turn that was under way. Where its init line was lost, a success names the conversation, too.
+    fn end(&mut self, line: &Line<'_>, emit: Emit<'_>) {
+        let more = line.more();
+        let succeeded = more.is_error != Some(true)
+            && more.subtype.as_ref().is_some_and(|kind| kind.as_str() == "success");
+        if succeeded || self.began {
+            self.confirm(emit);
+        }
+        let id = more.session_id.as_ref().map(|id| id.as_str()).filter(|id| !id.is_empty());
+        if let Some(id) = id.filter(|_| succeeded && !self.named) {
+            self.named = true;
+            emit(&AgentEvent::Session { id });
+        }
     }
 
     /// Whether this result says that the session could not be continued, before anything was done: an error

@@ -81,6 +81,7 @@ fn tools_count_wherever_they_run_and_text_only_in_the_main_conversation() {
     assert_eq!(
         events(FRESH, &[sub, delta, &sub_delta]),
         [
+            "ModelCalled",
             r#"Other { kind: "subagent_text" }"#,
             r#"ToolStarted { id: "t2", name: "Bash" }"#,
             r#"TextDelta("pi")"#,
@@ -105,24 +106,27 @@ fn what_a_compaction_or_a_replay_prints_again_is_no_answer() {
 #[test]
 fn a_made_up_answer_is_trouble() {
     let line = r#"{"type":"assistant","error":"rate_limit","api_error_status":429,"message":{"model":"<synthetic>","content":[{"type":"text","text":"no"}]}}"#;
-    assert_eq!(events(FRESH, &[line]), [r#"Trouble { code: "rate_limit", status: Some(429), text: "no" }"#]);
+    assert_eq!(
+        events(FRESH, &[line])[1..],
+        [r#"Trouble { code: "rate_limit", status: Some(429), text: "no" }"#]
+    );
 }
 
 #[test]
 fn a_field_of_another_type_does_not_lose_the_line() {
     let line = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok","num_turns":"one","usage":[],"errors":{}}"#;
-    assert_eq!(events(FRESH, &[line]), ["Finished success"]);
+    assert_eq!(events(FRESH, &[line]), ["ModelCalled", "Finished success"]);
     let text = r#"{"type":"assistant","uuid":5,"message":{"content":[{"type":"text","text":"a"}]}}"#;
-    assert_eq!(events(FRESH, &[text]), ["Text(\"a\")"]);
+    assert_eq!(events(FRESH, &[text]), ["ModelCalled", "Text(\"a\")"]);
     let twice = r#"{"type":"assistant","type":"assistant","message":{"content":"bare"}}"#;
-    assert_eq!(events(FRESH, &[twice]), ["Text(\"bare\")"]);
+    assert_eq!(events(FRESH, &[twice]), ["ModelCalled", "Text(\"bare\")"]);
 }
 
 #[test]
 fn a_lone_surrogate_is_replaced_and_the_rest_is_kept() {
     let line = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"a \ud83d b"}]}}"#;
     let seen = events(FRESH, &[line]);
-    assert!(seen[0].starts_with("Text(\"a \u{fffd}") && seen[0].ends_with(" b\")"), "{seen:?}");
+    assert!(seen[1].starts_with("Text(\"a \u{fffd}") && seen[1].ends_with(" b\")"), "{seen:?}");
 }
 
 #[test]
@@ -191,5 +195,43 @@ proptest! {
         let mut padded = decode_for_tests(&asked, &more.join(&b'\n'));
         padded.events -= 1;
         prop_assert_eq!(plain, padded);
+    }
+}
+
+/// Nothing but the init line says so, and that line can be lost: whatever belongs to a turn shows that the model was
+/// called, so that the prompt is not run again.
+#[test]
+fn whatever_belongs_to_a_turn_shows_that_the_model_was_called() {
+    let lines = [
+        r#"{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"hm"}]}}"#,
+        r#"{"type":"assistant","parent_tool_use_id":"t","message":{"content":[{"type":"text","text":"sub"}]}}"#,
+        r#"{"type":"stream_event","event":{"type":"message_start"}}"#,
+        r#"{"type":"stream_event","event":{"delta":{"type":"thinking_delta","thinking":"hm"}}}"#,
+        r#"{"type":"system","subtype":"status","status":"requesting"}"#,
+        r#"{"type":"system","subtype":"compact_boundary"}"#,
+        r#"{"type":"user","message":{"content":"[Request interrupted by user]"}}"#,
+    ];
+    let id = NativeId::new(S1);
+    for line in lines {
+        assert_eq!(events(Mode::Resume { id: &id }, &[line])[0], "ModelCalled", "{line}");
+    }
+    for kind in ["mcp_tool_use", "server_tool_use", "web_search_tool_result"] {
+        let line =
+            format!(r#"{{"type":"assistant","message":{{"content":[{{"type":"{kind}","id":"t"}}]}}}}"#);
+        assert!(events(FRESH, &[&line])[1].starts_with("Tool"), "{kind}");
+    }
+}
+
+#[test]
+fn a_success_names_its_session_where_the_init_line_was_lost() {
+    let end = |subtype: &str, error: bool| {
+        format!(
+            r#"{{"type":"result","subtype":"{subtype}","is_error":{error},"session_id":"{S1}","num_turns":1}}"#
+        )
+    };
+    assert_eq!(events(FRESH, &[&end("success", false)])[1], format!("Session {{ id: {S1:?} }}"));
+    assert_eq!(events(FRESH, &[&init(S1), &end("success", false)]).len(), 3, "once is enough");
+    for end in [end("success", true), end("error_during_execution", true)] {
+        assert!(events(FRESH, &[&end]).iter().all(|event| !event.starts_with("Session")), "{end}");
     }
 }

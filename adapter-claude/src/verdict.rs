@@ -75,8 +75,12 @@ const SIGNATURES: &[Signature] = &[
     sign("Invalid signature in thinking block", When::Reported, Verdict::Incompatible, "a user's report; not seen here"),
     sign("blocks in the latest assistant message cannot be modified", When::Reported, Verdict::Incompatible, "the API's text; not seen here"),
     sign("`tool_use` ids were found without", When::Reported, Verdict::Incompatible, "1.0.16 (anthropics/claude-code#1695)"),
+    sign("ids were found without tool_result", When::Reported, Verdict::Incompatible, "users' reports, without the backticks"),
     sign("unexpected `tool_use_id` found in `tool_result`", When::Reported, Verdict::Incompatible, "the API's text; not seen here"),
     // Limits of the account.
+    sign("hit your session limit", When::Failed, Verdict::RateLimited, "users' reports; not seen here"),
+    sign("hit your usage limit", When::Failed, Verdict::RateLimited, "users' reports; not seen here"),
+    sign("Rate limited", When::Failed, Verdict::RateLimited, "users' reports; not seen here"),
     sign("usage limit reached", When::Failed, Verdict::RateLimited, "in the programs of 2.1.197 and 2.1.332"),
     sign("You've hit your", When::Failed, Verdict::RateLimited, "in the programs of 2.1.197 and 2.1.332"),
     sign("You've reached your", When::Failed, Verdict::RateLimited, "in the program of 2.1.197"),

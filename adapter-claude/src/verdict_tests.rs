@@ -177,7 +177,10 @@ fn a_valid_result_decides_and_nothing_less() {
     let error =
         init(S1) + &result(S1, r#""subtype":"success","is_error":true,"result":"API Error: 400 odd""#);
     assert_eq!(of(&evidence(resume(), &error, "", Exit::Code(0))), Verdict::Unknown);
-    let nameless = result(S1, r#""subtype":"success","is_error":false,"result":"done""#);
+    // The init line was lost: the result names the conversation, too. One that names none proves nothing.
+    let late = result(S1, r#""subtype":"success","is_error":false,"result":"done""#);
+    assert_eq!(of(&evidence(resume(), &late, "", Exit::Code(0))), Verdict::Completed);
+    let nameless = late.replace(S1, "");
     assert_eq!(of(&evidence(resume(), &nameless, "", Exit::Code(0))), Verdict::Unknown);
     assert_eq!(of(&evidence(resume(), &init(S1), "", Exit::Code(0))), Verdict::NoResult);
 }

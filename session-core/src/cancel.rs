@@ -1,7 +1,10 @@
 //! A caller's way to end a run in order.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 
 use event_listener::Event;
 
@@ -49,5 +52,15 @@ impl Cancel {
             }
             listener.await;
         }
+    }
+
+    /// Drives a future until it is done, or until somebody cancels: then it is dropped.
+    pub(crate) async fn unless_cancelled<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let (mut future, mut cancelled) = (pin!(future), pin!(self.cancelled()));
+        poll_fn(|context| match future.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending => cancelled.as_mut().poll(context).map(|()| None),
+        })
+        .await
     }
 }

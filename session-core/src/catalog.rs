@@ -30,8 +30,10 @@ pub enum Presence {
     Missing,
     /// There is a file without a turn.
     Empty,
-    /// There is a file that is no conversation, or that cannot be read.
+    /// There is a file that is no conversation.
     Damaged,
+    /// There is something that may not be read, or is no file.
+    Unreadable,
 }
 
 /// What a look at a session's file showed.

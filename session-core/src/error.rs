@@ -276,6 +276,9 @@ pub enum RunError {
         /// Who runs it, where the store can tell.
         by: Option<Holder>,
     },
+    /// The caller cancelled before anything was started.
+    #[error("the run was cancelled before anything was started")]
+    Cancelled,
     /// The policy wanted a resume or nothing. Nothing was started.
     #[error("no resume, and a fresh run is not wanted: {why}")]
     Refused {
@@ -306,6 +309,7 @@ impl RunError {
     pub const fn why(&self) -> Option<Why> {
         match self {
             Self::Refused { why } | Self::Failed { why, .. } => Some(*why),
+            Self::Cancelled => Some(Why::Cancelled),
             Self::Request(_) | Self::Busy { .. } | Self::Agent(_) | Self::Store(_) => None,
         }
     }

@@ -105,7 +105,8 @@ impl Lifecycle {
         // Lease, resolve. What a dropped run was still writing may come in between: then look again.
         let mut hold = self.hold(&job.key).await?;
         for _ in 0..RACES {
-            let (scene, ledger) = self.resolve(&job, &mut hold).await?;
+            let resolved = request.cancel.unless_cancelled(self.resolve(&job, &mut hold)).await;
+            let (scene, ledger) = resolved.ok_or(RunError::Cancelled)??;
             match self.carry_out(&job, scene, ledger, sink).await {
                 Err(Halt::Raced) => tracing::debug!(key = %job.key, "the record changed; resolving again"),
                 Err(Halt::Error(error)) => return Err(error),

@@ -1,6 +1,7 @@
 //! The catalog: find, scan, sum up.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,9 @@ use session_core::{
 
 use crate::find::{Found, end_last_line, find, is_denied};
 use crate::scan::{Tally, scan};
+
+/// How much of a file is read. A session larger than this is there, whatever else it holds.
+const READ_LIMIT: u64 = 1 << 30;
 
 /// A catalog of sessions that lie in one file each.
 #[derive(Debug, Clone)]
@@ -80,21 +84,33 @@ fn root(places: &Places) -> PathBuf {
 fn look(format: &dyn TranscriptFormat, places: &Places) -> Result<Inspection, CatalogError> {
     match find(places)? {
         Found::Nothing => Ok(Inspection::MISSING),
-        Found::Unusable(path) => Ok(damaged(path)),
-        Found::File(path, file) => match scan(format, file) {
+        Found::Unusable(path) => Ok(unreadable(path)),
+        Found::File(path, file) => match scan_file(format, file) {
             Ok(tally) => Ok(sum_up(path, tally)),
-            Err(error) if is_denied(&error) => Ok(damaged(path)),
+            Err(error) if is_denied(&error) => Ok(unreadable(path)),
             Err(error) => Err(failed(&path, error)),
         },
     }
+}
+
+/// Reads the file, or as much of it as is worth the time; its size is told whole.
+fn scan_file(format: &dyn TranscriptFormat, file: File) -> io::Result<Tally> {
+    let bytes = file.metadata()?.len();
+    let mut tally = scan(format, file.take(READ_LIMIT))?;
+    if bytes > READ_LIMIT {
+        // Where the reading stopped is not where the file ends.
+        (tally.torn_tail, tally.open_tail) = (false, false);
+    }
+    tally.bytes = bytes;
+    Ok(tally)
 }
 
 pub(crate) fn failed(path: &Path, error: io::Error) -> CatalogError {
     CatalogError { path: path.to_owned(), source: error.into() }
 }
 
-fn damaged(path: PathBuf) -> Inspection {
-    Inspection { presence: Presence::Damaged, path: Some(path), ..Inspection::MISSING }
+fn unreadable(path: PathBuf) -> Inspection {
+    Inspection { presence: Presence::Unreadable, path: Some(path), ..Inspection::MISSING }
 }
 
 fn sum_up(path: PathBuf, tally: Tally) -> Inspection {

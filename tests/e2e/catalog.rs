@@ -178,16 +178,16 @@ mod unix {
     use super::*;
 
     #[test]
-    fn what_is_no_file_is_damaged_and_never_waited_for() {
+    fn what_is_no_file_is_unreadable_and_never_waited_for() {
         let stage = Stage::new();
         fs::create_dir_all(stage.path()).unwrap();
-        assert_eq!(stage.look().presence, Presence::Damaged);
+        assert_eq!(stage.look().presence, Presence::Unreadable);
         fs::remove_dir(stage.path()).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, stage.path(), rustix::fs::Mode::RUSR).unwrap();
-        assert_eq!(stage.look().presence, Presence::Damaged);
+        assert_eq!(stage.look().presence, Presence::Unreadable);
         fs::remove_file(stage.path()).unwrap();
         symlink("/dev/zero", stage.path()).unwrap();
-        assert_eq!(stage.look().presence, Presence::Damaged);
+        assert_eq!(stage.look().presence, Presence::Unreadable);
     }
 
     #[test]
@@ -201,18 +201,18 @@ mod unix {
         assert_eq!(stage.look().presence, Presence::Present);
         fs::remove_file(stage.path()).unwrap();
         symlink(stage.path(), stage.path()).unwrap();
-        assert_eq!(stage.look().presence, Presence::Damaged);
+        assert_eq!(stage.look().presence, Presence::Unreadable);
     }
 
     #[test]
-    fn what_may_not_be_read_is_damaged() {
-        if rustix::process::geteuid().is_root() {
-            return; // Root may read everything.
-        }
+    fn what_may_not_be_read_is_unreadable() {
+        // Root may read everything.
+        let root = rustix::process::geteuid().is_root();
         let stage = Stage::new();
         stage.write(PROMPT);
         fs::set_permissions(stage.path(), fs::Permissions::from_mode(0o000)).unwrap();
-        assert_eq!(stage.look().presence, Presence::Damaged);
+        let expected = if root { Presence::Present } else { Presence::Unreadable };
+        assert_eq!(stage.look().presence, expected);
     }
 }
 
@@ -242,4 +242,14 @@ async fn nothing_is_written_through_a_link() {
     std::os::unix::fs::symlink(&other, &path).unwrap();
     assert!(stage.catalog().end_last_line(&path, 6).await.is_err());
     assert_eq!(std::fs::read_to_string(&other).unwrap(), "no end");
+}
+
+#[test]
+fn a_huge_hole_is_not_read_to_its_end() {
+    let stage = Stage::new();
+    stage.write(format!("{PROMPT}\n{ANSWER}\n"));
+    let file = fs::File::options().write(true).open(stage.path()).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let look = stage.look();
+    assert_eq!((look.presence, look.user_turns, look.bytes), (Presence::Present, 1, 1 << 40));
 }

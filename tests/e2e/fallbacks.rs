@@ -243,3 +243,57 @@ async fn a_file_with_damage_and_turns_is_resumed() {
         assert_eq!(third.user_turns, 3, "{tail:?}: the turn after the damage was kept");
     }
 }
+
+/// A longer conversation under another id is not this one, whatever it holds: it may be another mailbox's.
+#[tokio::test]
+async fn another_conversation_is_never_taken_for_a_copy() {
+    let stage = Stage::new();
+    for prompt in ["a", "b", "c"] {
+        stage.run(prompt).await;
+    }
+    let long = stage.bound().await.unwrap();
+    let short =
+        stage.lifecycle().run(stage.request("new").resume(rejoin::ResumePolicy::Never)).await.unwrap();
+    stage.script(&resume_fails(&json!([
+        { "line": { "type": "system", "subtype": "init", "session_id": long, "cwd": "/w" } },
+        { "line": { "type": "result", "subtype": "success", "is_error": false, "session_id": long, "result": "x", "num_turns": 1 } }
+    ])));
+    let next = stage.run("next").await;
+    assert_eq!((next.resumed, next.route), (false, Route::FellBack(Why::SessionReplaced)));
+    assert_eq!(stage.bound().await, short.session_id.map(|id| id.to_string()));
+}
+
+/// Equal ids prove nothing where the file behind them is gone or holds less.
+#[tokio::test]
+async fn a_session_that_lost_its_file_meanwhile_was_not_resumed() {
+    for damage in [
+        json!({ "remove": "{{transcript}}" }),
+        json!({ "create": { "path": "{{transcript}}", "text": "{}\n" } }),
+    ] {
+        let stage = Stage::new();
+        stage.run("one").await;
+        stage.run("two").await;
+        stage.script(&resume_fails(&json!([
+            damage,
+            { "line": { "type": "system", "subtype": "init", "session_id": "{{sid}}", "cwd": "/w" } },
+            { "line": { "type": "result", "subtype": "success", "is_error": false, "session_id": "{{sid}}", "result": "x", "num_turns": 1 } }
+        ])));
+        let third = stage.run("three").await;
+        assert_eq!((third.resumed, third.route), (false, Route::FellBack(Why::SessionReplaced)), "{damage}");
+    }
+}
+
+#[tokio::test]
+async fn an_id_that_is_none_of_the_agents_is_never_bound() {
+    for id in ["garbage".to_owned(), "--resume".to_owned(), "x".repeat(1 << 20)] {
+        let stage = Stage::new();
+        let line = json!({ "type": "system", "subtype": "init", "session_id": id, "cwd": "/w" });
+        stage.script(&json!([{ "steps": [{ "line": line }, { "claude": {} }] }]));
+        let first = stage.run("one").await;
+        assert_ne!(first.session_id.as_ref().map(rejoin::NativeId::as_str), Some(id.as_str()));
+        let kept = std::fs::metadata(stage.record_file()).unwrap().len();
+        assert!(kept < 10_000, "{kept} bytes");
+        stage.script(&json!([works()]));
+        assert_eq!(stage.run("two").await.route, Route::Resumed);
+    }
+}

@@ -125,8 +125,8 @@ async fn a_cancelled_handle_starts_nothing() {
     let stage = Stage::new();
     let cancel = Cancel::new();
     cancel.cancel();
-    let (why, run) = stage.fails(stage.request("x").cancel(cancel)).await;
-    assert_eq!((why, run.session_id), (Why::Cancelled, None));
+    let cancelled = stage.lifecycle().run(stage.request("x").cancel(cancel)).await;
+    assert!(matches!(cancelled, Err(rejoin::RunError::Cancelled)), "{cancelled:?}");
     assert!(stage.calls().is_empty());
     assert!(stage.run("y").await.session_id.is_some());
 }

@@ -128,3 +128,23 @@ async fn dropping_a_run_ends_it_and_loses_nothing() {
     let third = stage.run("three").await;
     assert_eq!((third.route, third.session_id), (Route::Resumed, Some(first)));
 }
+
+/// Also the question for the version, and whatever else comes before the agent, ends when the caller cancels.
+#[tokio::test]
+async fn cancelling_does_not_wait_for_a_program_that_hangs_when_asked_for_its_version() {
+    let stage = Stage::new();
+    let script = stage.path("hangs.sh");
+    std::fs::write(&script, format!("touch {}; exec sleep 1000", stage.path("asked").display())).unwrap();
+    let program = rejoin::core::Program::new("/bin/sh").leading_arg(&script);
+    let lifecycle = stage.lifecycle_of(program, stage.environment());
+    let cancel = rejoin::Cancel::new();
+    let run = tokio::spawn({
+        let request = stage.request("x").cancel(cancel.clone());
+        async move { lifecycle.run(request).await }
+    });
+    while !stage.path("asked").exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    cancel.cancel();
+    assert!(matches!(run.await.unwrap(), Err(rejoin::RunError::Cancelled)));
+}

@@ -122,6 +122,8 @@ fact! {
         Empty,
         /// There is one that is no conversation.
         Damaged,
+        /// There is one that cannot be read.
+        Unreadable,
         /// There is one, of another project.
         Elsewhere,
         /// Nobody can look.

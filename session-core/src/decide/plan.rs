@@ -66,6 +66,7 @@ const fn obstacle(facts: PlanFacts) -> Option<Why> {
         (Transcript::Missing, _) => return Some(Why::SessionMissing),
         (Transcript::Empty, _) => return Some(Why::SessionEmpty),
         (Transcript::Damaged, _) => return Some(Why::SessionDamaged),
+        (Transcript::Unreadable, _) => return Some(Why::SessionUnreadable),
         (Transcript::Elsewhere, _) if matches!(facts.consent, Consent::No) => {
             return Some(Why::ProjectDiffers);
         }

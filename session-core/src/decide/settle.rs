@@ -56,7 +56,10 @@ pub const fn condemns(why: Why) -> bool {
 
 /// Whether a fresh session stands beside the binding even when it works: the binding is only out of reach for now.
 const fn stands_aside(why: Option<Why>) -> bool {
-    matches!(why, Some(Why::SessionBusy | Why::VersionCannotResume | Why::AgentCannotResume))
+    matches!(
+        why,
+        Some(Why::SessionBusy | Why::SessionUnreadable | Why::VersionCannotResume | Why::AgentCannotResume)
+    )
 }
 
 const fn is_condemned(why: Option<Why>) -> bool {

@@ -51,6 +51,8 @@ whys! {
     SessionEmpty = "session_empty", "the session's file holds no turn";
     /// The session's file cannot be read as a conversation.
     SessionDamaged = "session_damaged", "the session's file is damaged";
+    /// The session's file cannot be read, as it is; that may change.
+    SessionUnreadable = "session_unreadable", "the session's file cannot be read";
     /// The agent or its provider refuses what the session holds.
     SessionIncompatible = "session_incompatible", "the agent refuses what the session holds";
     /// The agent says that another process uses the session.

@@ -1,7 +1,7 @@
 //! One attempt: note what is about to start, run it, look what is there afterwards.
 
 use crate::decide::{Activity, Attempt, Bound, Continuity, Persisted, Verdict, Why, condemns};
-use crate::error::AgentError;
+use crate::error::{AgentError, Chain};
 use crate::{
     AgentEvent, CostScope, EventSink, ForkSupport, IdOnResume, Inspection, Mode, NativeId, Presence,
     Recorded, SessionName, Turn, TurnReport, Warning, cost_of_run,
@@ -77,7 +77,8 @@ impl Lifecycle {
 
         let named = Named::default();
         let known = chosen.clone().or_else(|| resumed.map(|target| target.binding.native_id.clone()));
-        let mut watch = Watch { sink, named: named.clone(), known };
+        let is_ours = |id: &NativeId| id.is_argument_safe() && job.agent.adapter().accepts_id(id);
+        let mut watch = Watch { sink, named: named.clone(), known, is_ours: &is_ours };
         watch.event(&AgentEvent::Started { attempt: course.attempt });
         let name = ledger.record.name.clone().and_then(|name| SessionName::new(name).ok());
         let turn = Turn {
@@ -100,7 +101,7 @@ impl Lifecycle {
         let counter = target.and_then(|target| target.binding.cost_counter);
         scene.warnings.extend(mended);
         let TurnReport { verdict, evidence } = report;
-        let seen = evidence.observation.session.clone();
+        let seen = evidence.observation.session.clone().filter(is_ours);
         let asked = source.clone().filter(|_| !is_fork).or(chosen);
         let ran_in = seen.clone().or_else(|| asked.clone());
         let did_nothing = verdict != Verdict::Completed && evidence.observation.activity() == Activity::None;
@@ -115,9 +116,14 @@ impl Lifecycle {
             (None, _, _) => Continuity::Unknown,
             (Some(seen), _, Some(source)) if is_fork && seen == source => Continuity::Replaced,
             (Some(_), _, Some(_)) if is_fork => Continuity::Renamed,
-            (Some(seen), Some(asked), _) if seen == asked => Continuity::Kept,
             (Some(_), _, None) => Continuity::Kept,
-            (Some(_), _, Some(_)) if copies || is_a_copy(before.as_ref(), after.as_ref()) => {
+            // Equal ids prove nothing where the file that they name is gone, or holds less than before.
+            (Some(seen), Some(asked), _) if seen == asked && !holds_less(before.as_ref(), after.as_ref()) => {
+                Continuity::Kept
+            }
+            (Some(seen), Some(asked), _)
+                if seen != asked && copies && !holds_less(before.as_ref(), after.as_ref()) =>
+            {
                 Continuity::Renamed
             }
             (Some(_), _, Some(_)) => Continuity::Replaced,
@@ -156,7 +162,7 @@ impl Lifecycle {
         let look = target?.before.as_ref().filter(|look| self.mend && look.open_tail)?;
         match job.agent.catalog()?.end_last_line(look.path.as_deref()?, look.bytes).await {
             Ok(ended) => ended.then_some(Warning::LastLineEnded),
-            Err(error) => Some(Warning::NotInspected(error.to_string())),
+            Err(error) => Some(Warning::NotInspected(Chain(&error).to_string())),
         }
     }
 }
@@ -188,10 +194,13 @@ impl Scene {
     }
 }
 
-/// Whether another file holds all that the one asked for held, and more: a copy, under a new id.
-fn is_a_copy(before: Option<&Inspection>, after: Option<&Inspection>) -> bool {
+/// Whether the conversation holds less after the run than the one asked for held before it, as far as anybody could
+/// look.
+fn holds_less(before: Option<&Inspection>, after: Option<&Inspection>) -> bool {
     match (before, after) {
-        (Some(before), Some(after)) => before.user_turns > 0 && after.user_turns > before.user_turns,
+        (Some(before), Some(after)) if before.presence == Presence::Present => {
+            after.presence != Presence::Present || after.user_turns < before.user_turns
+        }
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! The end of a run: settle the binding, write record and audit event, make the result.
 
 use crate::decide::{Attempt, Verdict, Why, count, settle};
-use crate::error::{AgentError, RunError};
+use crate::error::{AgentError, Chain, RunError};
 use crate::{
     AuditEvent, AuditSeq, Exit, FailedRun, IdOnResume, LlmResult, NativeId, Route, SessionKey, Usage, Warning,
 };
@@ -51,6 +51,7 @@ impl Lifecycle {
         });
         let cost_usd = all().filter_map(|tried| tried.cost_usd).reduce(|sum, cost| sum + cost);
         ledger.record.totals.add_run(usage, cost_usd);
+        ledger.try_again();
         ledger.finish(job.run, route, failure.or(route.why()), failure.is_none(), now);
         self.persist(&mut ledger).await;
 
@@ -148,7 +149,7 @@ impl Lifecycle {
     pub(super) async fn append(&self, key: &SessionKey, event: &AuditEvent) -> Result<AuditSeq, Warning> {
         self.store.append_audit(key, event).await.map_err(|error| {
             tracing::error!(%key, %error, "the audit log could not be written");
-            Warning::AuditFailed(error.to_string())
+            Warning::AuditFailed(Chain(&error).to_string())
         })
     }
 }
@@ -163,7 +164,7 @@ pub(super) struct NeverStarted<'a> {
 
 /// The conversation that the answer is in: the one named by the agent, else the one bound.
 fn session_of(last: &Tried, bound: Option<NativeId>) -> Option<NativeId> {
-    last.evidence.observation.session.clone().or(bound)
+    last.ran_in.clone().or(bound)
 }
 
 fn warn_of(last: &Tried, warnings: &mut Vec<Warning>) {

@@ -30,6 +30,8 @@ pub(super) struct Watch<'a> {
     pub(super) sink: &'a mut dyn EventSink,
     pub(super) named: Named,
     pub(super) known: Option<NativeId>,
+    /// Whether an id is one of this agent: only such a one is worth a place in the record.
+    pub(super) is_ours: &'a (dyn Fn(&NativeId) -> bool + Sync),
 }
 
 impl EventSink for Watch<'_> {
@@ -38,8 +40,12 @@ impl EventSink for Watch<'_> {
             && self.known.as_ref().is_none_or(|known| known.as_str() != *id)
         {
             let id = NativeId::new(*id);
-            self.known = Some(id.clone());
-            self.named.put(id);
+            if (self.is_ours)(&id) {
+                self.known = Some(id.clone());
+                self.named.put(id);
+            } else {
+                tracing::warn!("the agent named a session by an id that is none of its own; it is ignored");
+            }
         }
         self.sink.event(event);
     }

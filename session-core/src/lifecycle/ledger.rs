@@ -58,6 +58,15 @@ impl Ledger {
         self.recorded.is_saved()
     }
 
+    /// Allows one more try at the end of the run, where a write failed and the disk may be well again. The guard
+    /// stays: had the failed write arrived after all, this one is refused.
+    pub(super) fn try_again(&mut self) {
+        let known = !matches!(self.fact, RecordFact::Unavailable | RecordFact::Corrupt | RecordFact::Newer);
+        if known && matches!(self.recorded, Recorded::Failed(_)) {
+            self.recorded = Recorded::Saved;
+        }
+    }
+
     /// Notes that a run is under way.
     pub(super) fn begin(&mut self, run: RunId, name: Option<&str>, now: Timestamp) {
         if self.record.name.is_none() {

@@ -1,9 +1,10 @@
 //! What is known before the run, gathered into closed facts.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::decide::{Consent, History, IdShape, PlanFacts, RecordFact, Support, Transcript, Workdir};
-use crate::error::{RequestError, RunError, StoreErrorKind};
+use crate::error::{Chain, RequestError, RunError, StoreErrorKind};
 use crate::{
     AuditEvent, Guard, Inspection, Installation, LeaseOutcome, NativeId, Place, Recorded, SessionKey,
     SessionQuery, SessionRecord, Warning, codec,
@@ -13,6 +14,10 @@ use super::admit::Job;
 use super::ledger::Ledger;
 use super::target::{Target, fact_of};
 use super::{Hold, Lifecycle};
+
+/// How long a lease may still be in other hands, and how often to ask.
+const LEASE_PATIENCE: Duration = Duration::from_millis(300);
+const LEASE_STEP: Duration = Duration::from_millis(10);
 
 /// Everything that a run stands on.
 #[derive(Debug)]
@@ -28,10 +33,17 @@ pub(super) struct Scene {
 impl Lifecycle {
     /// Takes the lease. A store that cannot be asked does not stop the run: it is then fresh and unrecorded.
     pub(super) async fn hold(&self, key: &SessionKey) -> Result<Hold, RunError> {
-        match self.store.lease(key, &self.host.holder()).await {
-            Ok(LeaseOutcome::Held(lease)) => Ok(Hold::Held(lease)),
-            Ok(LeaseOutcome::Busy { by }) => Err(RunError::Busy { key: key.clone(), by }),
-            Err(error) => Ok(Hold::Unavailable(error)),
+        let began = self.host.now();
+        loop {
+            match self.store.lease(key, &self.host.holder()).await {
+                Ok(LeaseOutcome::Held(lease)) => return Ok(Hold::Held(lease)),
+                // A holder that just died or was dropped may still be on its way out.
+                Ok(LeaseOutcome::Busy { .. }) if self.host.now().since(began) < LEASE_PATIENCE => {
+                    self.host.sleep(LEASE_STEP).await;
+                }
+                Ok(LeaseOutcome::Busy { by }) => return Err(RunError::Busy { key: key.clone(), by }),
+                Err(error) => return Ok(Hold::Unavailable(error)),
+            }
         }
     }
 
@@ -44,12 +56,13 @@ impl Lifecycle {
         if let (false, Some(version)) = (installation.capabilities.verified, &installation.version) {
             warnings.push(Warning::UnverifiedVersion(version.text.clone()));
         }
-        let mut ledger = self.open_ledger(job, hold, &mut warnings).await;
+        // Before the record: where this fails, nothing was set aside yet.
         let state_dir = if self.state_dirs {
             self.store.state_dir(&job.key).await.map_err(RunError::Store)?
         } else {
             None
         };
+        let mut ledger = self.open_ledger(job, hold, &mut warnings).await;
         if let Some(in_flight) = &ledger.record.in_flight {
             let ended = job.agent.adapter().reap(in_flight.run).await;
             tracing::warn!(key = %job.key, run = %in_flight.run, ended, "an earlier runner died");
@@ -157,7 +170,7 @@ impl Lifecycle {
             Ok(look) => Some(look),
             Err(error) => {
                 tracing::warn!(key = %job.key, %error, "a session's file could not be looked at");
-                scene.warnings.push(Warning::NotInspected(error.to_string()));
+                scene.warnings.push(Warning::NotInspected(Chain(&error).to_string()));
                 None
             }
         }

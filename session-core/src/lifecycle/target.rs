@@ -66,6 +66,7 @@ impl Lifecycle {
                 None => Leftover::Unknown,
                 Some(Presence::Present) => Leftover::Turn,
                 Some(Presence::Missing | Presence::Empty | Presence::Damaged) => Leftover::Nothing,
+                Some(Presence::Unreadable) => Leftover::Unknown,
             },
             replaces: candidate.replaces,
             bound: if ledger.record.binding.is_some() { Bound::Yes } else { Bound::No },
@@ -215,6 +216,7 @@ fn transcript_fact(look: Option<&Inspection>, began_in: &Folder, scene: &Scene) 
         Presence::Missing => Transcript::Missing,
         Presence::Empty => Transcript::Empty,
         Presence::Damaged => Transcript::Damaged,
+        Presence::Unreadable => Transcript::Unreadable,
         Presence::Present => match (&scene.state_dir, &look.began_in, began_in.path.as_path()) {
             (None, Some(found), Some(recorded)) if found != recorded => Transcript::Elsewhere,
             _ => Transcript::Present,

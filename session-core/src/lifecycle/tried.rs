@@ -87,7 +87,7 @@ impl Tried {
                 Asked::Fresh(id) => id.clone(),
                 Asked::Resume(id) | Asked::Fork(id) => Some(id.clone()),
             },
-            seen: observation.session.clone(),
+            seen: observation.session.clone().filter(|id| id.is_argument_safe()),
             verdict: snake(self.verdict.name()),
             activity: snake(self.activity().name()),
             ended_by: evidence.ended_by.map(|by| snake(&format!("{by:?}"))),

@@ -31,6 +31,7 @@ const OBSTACLES: &[PlanRow] = &[
     (|f| f.transcript == Transcript::Missing, Why::SessionMissing),
     (|f| f.transcript == Transcript::Empty, Why::SessionEmpty),
     (|f| f.transcript == Transcript::Damaged, Why::SessionDamaged),
+    (|f| f.transcript == Transcript::Unreadable, Why::SessionUnreadable),
     (|f| f.transcript == Transcript::Elsewhere && f.consent == Consent::No, Why::ProjectDiffers),
     (|f| f.workdir == Workdir::Gone && f.reach != Reach::Anywhere, Why::WorktreeGone),
     (
@@ -156,7 +157,8 @@ const SETTLEMENTS: &[SettleRow] = &[
     // Beside one that is only out of reach.
     (
         |f| {
-            let later = [Why::SessionBusy, Why::VersionCannotResume, Why::AgentCannotResume];
+            let later =
+                [Why::SessionBusy, Why::SessionUnreadable, Why::VersionCannotResume, Why::AgentCannotResume];
             f.why.is_some_and(|why| later.contains(&why))
         },
         Settlement::SetAside,

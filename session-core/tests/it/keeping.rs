@@ -74,51 +74,6 @@ async fn an_answer_from_another_conversation_stands_aside_and_under_require_fail
     }
 }
 
-/// A version that was not known to copy, but did: the copy holds all that was said, and more.
-#[tokio::test]
-async fn a_copy_under_another_id_is_followed_whatever_the_version_claims() {
-    let mut agent = Scripted::new();
-    agent.capabilities.id_on_resume = IdOnResume::Replaced;
-    let truth = agent.capabilities;
-    let bench = bench_with(agent, true);
-    bench.run("one").await;
-    let mut wrong = bench.agent.clone();
-    wrong.capabilities.id_on_resume = IdOnResume::Kept;
-    assert_ne!(truth, wrong.capabilities);
-    let claims = Claims { inner: bench.agent.clone(), capabilities: wrong.capabilities };
-    let agent = Agent::new(claims).with_catalog(Glass(bench.agent.clone()));
-    let lifecycle = bench.lifecycle.clone().agent(agent);
-    let second = lifecycle.run(request("two")).await.unwrap();
-    assert_eq!((second.route, second.text.as_str()), (Route::Resumed, "2"));
-    assert_eq!(lifecycle.run(request("three")).await.unwrap().text, "3");
-}
-
-/// The scripted agent under other claims.
-#[derive(Debug)]
-struct Claims {
-    inner: Scripted,
-    capabilities: AgentCapabilities,
-}
-
-#[async_trait]
-impl AgentAdapter for Claims {
-    fn id(&self) -> &AgentId {
-        self.inner.id()
-    }
-    fn accepts_id(&self, id: &NativeId) -> bool {
-        self.inner.accepts_id(id)
-    }
-    async fn detect(&self) -> Result<Installation, error::AgentError> {
-        Ok(Installation { capabilities: self.capabilities, ..self.inner.detect().await? })
-    }
-    async fn run(&self, turn: Turn<'_>, sink: &mut dyn EventSink) -> Result<TurnReport, error::AgentError> {
-        self.inner.run(turn, sink).await
-    }
-    async fn reap(&self, run: RunId) -> u32 {
-        self.inner.reap(run).await
-    }
-}
-
 #[tokio::test]
 async fn a_runner_that_dies_after_a_foreign_id_keeps_the_session() {
     let bench = bench();
@@ -329,4 +284,20 @@ async fn a_late_write_of_a_dropped_run_is_taken_in() {
     assert!(second.recorded.is_saved());
     assert_eq!(second.name.as_deref(), Some("written late"));
     assert_eq!(bench.agent.calls().len(), 2, "nothing was started twice");
+}
+
+/// A disk that is full for a moment at the start does not cost the session of a run that went well.
+#[tokio::test]
+async fn a_write_that_failed_at_the_start_is_tried_again_at_the_end() {
+    let bench = bench();
+    bench.store.set(&["save"]);
+    let store = bench.store.clone();
+    let mut sink = move |event: &AgentEvent<'_>| {
+        if matches!(event, AgentEvent::Session { .. }) {
+            store.set(&[]);
+        }
+    };
+    let first = bench.lifecycle.run_with(request("one"), &mut sink).await.unwrap();
+    assert!(first.recorded.is_saved(), "{:?}", first.recorded);
+    assert_eq!(bench.run("two").await.session_id, first.session_id);
 }
