@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use session_core::{AgentEvent, Decoder, Final, Mode, NativeId, Usage};
 
 use crate::verdict::is_not_found;
-use crate::wire::{Line, Message, parse};
+use crate::wire::{Line, Message, More, parse};
 
 /// How much of a line that is no event is passed on, in bytes.
 const NOISE_LIMIT: usize = 2048;
@@ -216,7 +216,7 @@ impl ClaudeDecoder {
         let more = line.more();
         let succeeded = more.is_error != Some(true)
             && more.subtype.as_ref().is_some_and(|kind| kind.as_str() == "success");
-        if succeeded || self.began {
+        if succeeded || self.began || !is_silent(more) {
             self.confirm(emit);
         }
         let id = more.session_id.as_ref().map(|id| id.as_str()).filter(|id| !id.is_empty());
@@ -232,18 +232,12 @@ impl ClaudeDecoder {
     /// 2.0.14 ends a turn whose stream was dropped with `num_turns: 0`, too (but not as an error).
     fn never_began(&self, line: &Line<'_>) -> bool {
         let more = line.more();
-        let tokens = more.usage.unwrap_or_default();
-        let silent = more.num_turns.unwrap_or(0) == 0
-            && more.duration_api_ms.unwrap_or(0.0) == 0.0
-            && tokens.input_tokens.unwrap_or(0) == 0
-            && tokens.output_tokens.unwrap_or(0) == 0
-            && more.terminal_reason.is_none();
         let fails = more.is_error == Some(true)
             && more.subtype.as_ref().is_some_and(|kind| kind.as_str() == "error_during_execution");
         let errors = more.errors.as_deref().unwrap_or_default();
         let names_it = errors.is_empty() || errors.iter().any(|error| is_not_found(error.as_str()));
         let foreign = self.just_began && self.held.is_some() && names_it;
-        self.continues && fails && silent && (foreign || !self.began)
+        self.continues && fails && is_silent(more) && (foreign || !self.began)
     }
 }
 
@@ -285,6 +279,16 @@ impl Decoder for ClaudeDecoder {
             kind => emit(&AgentEvent::Other { kind }),
         }
     }
+}
+
+/// Whether a result shows no trace of a call to the model.
+fn is_silent(more: &More<'_>) -> bool {
+    let tokens = more.usage.unwrap_or_default();
+    more.num_turns.unwrap_or(0) == 0
+        && more.duration_api_ms.unwrap_or(0.0) == 0.0
+        && tokens.input_tokens.unwrap_or(0) == 0
+        && tokens.output_tokens.unwrap_or(0) == 0
+        && more.terminal_reason.is_none()
 }
 
 /// An answer that the agent made up itself, to tell of an error.

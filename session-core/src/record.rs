@@ -71,6 +71,9 @@ pub struct Former {
     pub why: String,
     /// When that was.
     pub at: Timestamp,
+    /// When a run last continued it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_at: Option<Timestamp>,
     /// Whether the agent may still have it.
     pub rejoinable: bool,
     /// Where it began.
@@ -182,6 +185,7 @@ impl SessionRecord {
             native_id: binding.native_id.clone(),
             why: why.to_owned(),
             at,
+            used_at: Some(binding.used_at),
             rejoinable,
             began_in: Some(binding.began_in.clone()),
             cost_counter: binding.cost_counter,

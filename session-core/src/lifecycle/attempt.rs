@@ -60,8 +60,10 @@ impl Lifecycle {
             Some(target) => Mode::Resume { id: &target.binding.native_id },
         };
         let copies = capabilities.id_on_resume == IdOnResume::Replaced;
-        let session =
-            |native_id: NativeId| scene.new_session(native_id, resumed, is_fork, course.why, copies);
+        let about_binding = ledger.sought_the_binding();
+        let session = |native_id: NativeId| {
+            scene.new_session(native_id, resumed, is_fork, course.why, copies, about_binding)
+        };
 
         // Pending before the spawn: a kill from here on leaves a binding that is right or absent.
         let first = ledger.record.in_flight.as_ref().is_none_or(|in_flight| in_flight.run != job.run);
@@ -77,8 +79,11 @@ impl Lifecycle {
 
         let named = Named::default();
         let known = chosen.clone().or_else(|| resumed.map(|target| target.binding.native_id.clone()));
+        let source = target.map(|target| target.binding.native_id.clone());
         let is_ours = |id: &NativeId| id.is_argument_safe() && job.agent.adapter().accepts_id(id);
-        let mut watch = Watch { sink, named: named.clone(), known, is_ours: &is_ours };
+        // What a fork may never be is its own original.
+        let is_new = |id: &NativeId| is_ours(id) && !(is_fork && Some(id) == source.as_ref());
+        let mut watch = Watch { sink, named: named.clone(), known, is_ours: &is_new };
         watch.event(&AgentEvent::Started { attempt: course.attempt });
         let name = ledger.record.name.clone().and_then(|name| SessionName::new(name).ok());
         let turn = Turn {
@@ -96,14 +101,16 @@ impl Lifecycle {
         let run = job.agent.adapter().run(turn, &mut watch);
         let report = self.run_and_save_early(run, ledger, &named, &session).await.map_err(NotTried::Agent)?;
 
-        let source = target.map(|target| target.binding.native_id.clone());
         let before = resumed.and_then(|target| target.before.clone());
         let counter = target.and_then(|target| target.binding.cost_counter);
         scene.warnings.extend(mended);
         let TurnReport { verdict, evidence } = report;
-        let seen = evidence.observation.session.clone().filter(is_ours);
-        let asked = source.clone().filter(|_| !is_fork).or(chosen);
-        let ran_in = seen.clone().or_else(|| asked.clone());
+        let named = evidence.observation.session.clone();
+        let seen = named.clone().filter(is_new);
+        let asked = source.filter(|_| !is_fork).or(chosen);
+        // A session that is none, in the place of the one that was to be continued, leaves nothing to look at.
+        let strayed = target.is_some() && named.is_some() && seen.is_none();
+        let ran_in = seen.clone().or_else(|| asked.clone()).filter(|_| !strayed);
         let did_nothing = verdict != Verdict::Completed && evidence.observation.activity() == Activity::None;
         let after = match ran_in.as_ref().filter(|_| !(did_nothing && course.attempt == Attempt::Resume)) {
             None => Some(Inspection::MISSING),
@@ -112,23 +119,21 @@ impl Lifecycle {
                 self.inspect(job, scene, id, state_dir).await
             }
         };
-        let continuity = match (&seen, &asked, &source) {
-            (None, _, _) => Continuity::Unknown,
-            (Some(seen), _, Some(source)) if is_fork && seen == source => Continuity::Replaced,
-            (Some(_), _, Some(_)) if is_fork => Continuity::Renamed,
-            (Some(_), _, None) => Continuity::Kept,
-            // Equal ids prove nothing where the file that they name is gone, or holds less than before.
-            (Some(seen), Some(asked), _) if seen == asked && !holds_less(before.as_ref(), after.as_ref()) => {
-                Continuity::Kept
-            }
-            (Some(seen), Some(asked), _)
-                if seen != asked && copies && !holds_less(before.as_ref(), after.as_ref()) =>
-            {
-                Continuity::Renamed
-            }
-            (Some(_), _, Some(_)) => Continuity::Replaced,
+        // Equal ids prove nothing where the file that they name is gone, or holds less than before.
+        let less = holds_less(before.as_ref(), after.as_ref()) && !did_nothing;
+        let continues = course.attempt == Attempt::Resume;
+        let continuity = match &seen {
+            _ if strayed => Continuity::Replaced,
+            Some(_) if is_fork => Continuity::Renamed,
+            Some(_) if !continues => Continuity::Kept,
+            _ if less => Continuity::Replaced,
+            None => Continuity::Unknown,
+            Some(seen) if Some(seen) == asked.as_ref() => Continuity::Kept,
+            Some(_) if copies => Continuity::Renamed,
+            Some(_) => Continuity::Replaced,
         };
-        let persisted = persisted(before.as_ref().filter(|_| continuity == Continuity::Kept), after.as_ref());
+        let same_file = matches!(continuity, Continuity::Kept | Continuity::Unknown);
+        let persisted = persisted(before.as_ref().filter(|_| same_file), after.as_ref());
         let bound = match (&ledger.record.binding, &ran_in) {
             (None, _) => Bound::No,
             (Some(binding), Some(ran_in)) if binding.native_id == *ran_in => Bound::No,
@@ -176,6 +181,7 @@ impl Scene {
         is_fork: bool,
         why: Option<Why>,
         copies: bool,
+        about_binding: bool,
     ) -> NewSession {
         let source = self.target.as_ref().filter(|_| is_fork);
         NewSession {
@@ -185,7 +191,7 @@ impl Scene {
             // Out of a resume, only the copy that such a version makes takes the place of the original.
             replaces: match (resumed, why) {
                 (Some(target), _) => copies || target.binding.native_id == native_id,
-                (None, Some(why)) => condemns(why),
+                (None, Some(why)) => condemns(why) && about_binding,
                 (None, None) => false,
             },
             why,

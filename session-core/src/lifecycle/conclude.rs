@@ -1,6 +1,6 @@
 //! The end of a run: settle the binding, write record and audit event, make the result.
 
-use crate::decide::{Attempt, Verdict, Why, count, settle};
+use crate::decide::{Attempt, Count, Verdict, Why, condemns, count, settle};
 use crate::error::{AgentError, Chain, RunError};
 use crate::{
     AuditEvent, AuditSeq, Exit, FailedRun, IdOnResume, LlmResult, NativeId, Route, SessionKey, Usage, Warning,
@@ -40,10 +40,14 @@ impl Lifecycle {
         let version = scene.installation.version.as_ref().map(|version| version.text.clone());
         let resumed = scene.target.as_ref().filter(|_| last.course.attempt == Attempt::Resume && !is_fork);
         let copies = scene.installation.capabilities.id_on_resume == IdOnResume::Replaced;
-        let ran_in = last.ran_in.clone().map(|id| scene.new_session(id, resumed, is_fork, why, copies));
+        let about_binding = ledger.sought_the_binding();
+        let new = |id| scene.new_session(id, resumed, is_fork, why, copies, about_binding);
+        let ran_in = last.ran_in.clone().map(new);
         let outcome = Outcome { cost_counter: last.cost_counter, why: failure.or(why), now };
-        ledger.settle(settle(last.settle_facts(why)), ran_in, &outcome);
-        ledger.count(count(last.count_facts(why)));
+        // What condemns a session of another folder says nothing of the binding.
+        let about = why.filter(|why| about_binding || !condemns(*why));
+        ledger.settle(settle(last.settle_facts(about)), ran_in, &outcome);
+        ledger.count(count(last.count_facts(failure.or(why))));
         let all = || earlier.iter().chain([&last]);
         let usage = all().fold(Usage::default(), |mut sum, tried| {
             sum += tried.usage;
@@ -130,7 +134,12 @@ impl Lifecycle {
         earlier: &[Tried],
         end: &NeverStarted<'_>,
     ) {
-        let touched = ledger.record.in_flight.take().is_some();
+        let mut touched = ledger.record.in_flight.take().is_some();
+        if end.why == Some(Why::ResumeKeepsFailing) {
+            // The next one has its try here, too.
+            ledger.count(Count::Skipped);
+            touched = true;
+        }
         ledger.forget_proposed();
         if touched {
             self.persist(&mut ledger).await;

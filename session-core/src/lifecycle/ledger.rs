@@ -54,6 +54,12 @@ impl Ledger {
         Self { record, fact, guard, recorded, sought: None }
     }
 
+    /// Whether the session that was sought is the binding in force: what is said of it, is said of the binding.
+    pub(super) fn sought_the_binding(&self) -> bool {
+        let binding = self.record.binding.as_ref().map(|binding| &binding.native_id);
+        self.sought.is_none() || self.sought.as_ref() == binding
+    }
+
     pub(super) const fn is_writable(&self) -> bool {
         self.recorded.is_saved()
     }
@@ -127,24 +133,33 @@ impl Ledger {
         binding.phase = Phase::Confirmed;
         binding.used_at = now;
         self.record.past.retain(|former| former.native_id != binding.native_id);
-        if let Some(old) = self.record.binding.take()
-            && old.native_id != binding.native_id
-        {
-            let gone = self.sought.as_ref() == Some(&old.native_id)
-                && matches!(why, "session_missing" | "session_empty");
-            self.record.retire(&old, why, now, !gone);
+        if let Some(old) = self.record.binding.take().filter(|old| old.native_id != binding.native_id) {
+            // A reason speaks of the session that was sought. Where that is another one, this one is only left.
+            let sought = self.sought.as_ref().is_none_or(|sought| *sought == old.native_id);
+            let gone = sought && matches!(why, "session_missing" | "session_empty");
+            let left = if sought { why } else { OTHER_FOLDER };
+            self.record.retire(&old, old.poisoned.as_deref().unwrap_or(left), now, !gone);
+        }
+        if let Some(condemned) = Why::from_code(why).filter(|why| condemns(*why)) {
+            for former in
+                self.record.past.iter_mut().filter(|former| Some(&former.native_id) == self.sought.as_ref())
+            {
+                condemned.code().clone_into(&mut former.why);
+            }
         }
         self.record.binding = Some(binding);
     }
 
-    /// The newest session of the past that began in this folder and may be continued there.
+    /// The newest session of the past that began in this folder and may be continued there: one that was in force
+    /// before one that only stood beside it, and never one that came in the place of another.
     pub(super) fn former_of(&self, here: &Folder) -> Option<&Former> {
-        let condemned = |former: &Former| Why::from_code(&former.why).is_some_and(condemns);
-        self.record.past.iter().rev().find(|former| {
+        let fits = |former: &&Former| {
             former.rejoinable
-                && !condemned(former)
+                && Why::from_code(&former.why).is_none_or(|why| !condemns(why) && why != Why::SessionReplaced)
                 && former.began_in.as_ref().is_some_and(|began_in| began_in.path == here.path)
-        })
+        };
+        let past = || self.record.past.iter().rev().filter(fits);
+        past().find(|former| former.why != STOOD_ASIDE).or_else(|| past().next())
     }
 
     /// Carries out what was decided about the session that the last attempt ran in.
@@ -152,15 +167,18 @@ impl Ledger {
         let Outcome { cost_counter, why, now } = *outcome;
         let in_force = match (&ran_in, &self.record.binding) {
             (Some(session), Some(binding)) => session.native_id == binding.native_id,
-            (None, _) => true,
-            (Some(_), None) => false,
+            (None, _) | (_, None) => false,
         };
         let version = ran_in.as_ref().and_then(|session| session.agent_version.clone());
         if let (true, Some(binding)) = (in_force, &mut self.record.binding) {
             binding.cost_counter = cost_counter.or(binding.cost_counter);
         }
         let id = ran_in.as_ref().map(|session| session.native_id.clone());
-        let from_past = self.record.past.iter().any(|former| Some(&former.native_id) == id.as_ref());
+        let mut from_past = false;
+        for former in self.record.past.iter_mut().filter(|former| Some(&former.native_id) == id.as_ref()) {
+            from_past = true;
+            former.cost_counter = cost_counter.or(former.cost_counter);
+        }
         if let Some(session) = ran_in.filter(|_| !in_force) {
             self.propose(session, now);
             if let Some(candidate) = &mut self.record.candidate {
@@ -185,7 +203,9 @@ impl Ledger {
             }
             // One that stands in the past already stays there as it is.
             (Settlement::SetAside, Some(candidate)) if !from_past => {
-                self.record.retire(&candidate.binding, STOOD_ASIDE, now, true);
+                let replaced = why == Some(Why::SessionReplaced);
+                let code = if replaced { Why::SessionReplaced.code() } else { STOOD_ASIDE };
+                self.record.retire(&candidate.binding, code, now, true);
             }
             (Settlement::SetAside | Settlement::KeepBinding, _) => {}
             (Settlement::Poison, _) => {

@@ -192,7 +192,7 @@ fn binding_of(former: &Former) -> Option<Binding> {
         began_in: former.began_in.clone()?,
         agent_version: None,
         created_at: former.at,
-        used_at: former.at,
+        used_at: former.used_at.unwrap_or(former.at),
         cost_counter: former.cost_counter,
         forked_from: None,
         poisoned: None,

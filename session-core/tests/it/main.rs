@@ -9,6 +9,7 @@ mod decide_invariants;
 mod decide_oracle;
 mod decide_table;
 mod errors;
+mod folders;
 mod keeping;
 mod lifecycle;
 mod lifecycle_limits;
