@@ -76,6 +76,9 @@ pub struct Former {
     pub used_at: Option<Timestamp>,
     /// Whether the agent may still have it.
     pub rejoinable: bool,
+    /// Resumes of it in a row that failed.
+    #[serde(default)]
+    pub failed_resumes: u32,
     /// Where it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_in: Option<Folder>,
@@ -135,7 +138,7 @@ pub struct SessionRecord {
     /// The sessions before, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub past: Vec<Former>,
-    /// Resumes in a row that failed.
+    /// Resumes of the binding in a row that failed.
     #[serde(default)]
     pub failed_resumes: u32,
     /// What all runs of the key came to.
@@ -187,6 +190,7 @@ impl SessionRecord {
             at,
             used_at: Some(binding.used_at),
             rejoinable,
+            failed_resumes: 0,
             began_in: Some(binding.began_in.clone()),
             cost_counter: binding.cost_counter,
             extra: Map::new(),

@@ -21,6 +21,8 @@ pub(super) struct Ledger {
     pub(super) recorded: Recorded,
     /// The session that the run wanted to continue.
     pub(super) sought: Option<NativeId>,
+    /// Whether the run put another session in force.
+    rebound: bool,
 }
 
 /// A session that an attempt starts, or that the agent named.
@@ -51,13 +53,17 @@ impl Ledger {
         guard: Guard,
         recorded: Recorded,
     ) -> Self {
-        Self { record, fact, guard, recorded, sought: None }
+        Self { record, fact, guard, recorded, sought: None, rebound: false }
     }
 
     /// Whether the session that was sought is the binding in force: what is said of it, is said of the binding.
     pub(super) fn sought_the_binding(&self) -> bool {
         let binding = self.record.binding.as_ref().map(|binding| &binding.native_id);
         self.sought.is_none() || self.sought.as_ref() == binding
+    }
+
+    fn sought_former(&self) -> Option<&Former> {
+        self.record.past.iter().find(|former| Some(&former.native_id) == self.sought.as_ref())
     }
 
     pub(super) const fn is_writable(&self) -> bool {
@@ -132,13 +138,24 @@ impl Ledger {
     fn bind(&mut self, mut binding: Binding, why: &str, now: Timestamp) {
         binding.phase = Phase::Confirmed;
         binding.used_at = now;
+        let row = match self.sought_former() {
+            // Another one in its place has its try.
+            Some(former) if former.native_id != binding.native_id => former.failed_resumes.min(FAILING - 1),
+            Some(former) => former.failed_resumes,
+            None => self.record.failed_resumes.min(FAILING - 1),
+        };
         self.record.past.retain(|former| former.native_id != binding.native_id);
         if let Some(old) = self.record.binding.take().filter(|old| old.native_id != binding.native_id) {
             // A reason speaks of the session that was sought. Where that is another one, this one is only left.
             let sought = self.sought.as_ref().is_none_or(|sought| *sought == old.native_id);
             let gone = sought && matches!(why, "session_missing" | "session_empty");
             let left = if sought { why } else { OTHER_FOLDER };
-            self.record.retire(&old, old.poisoned.as_deref().unwrap_or(left), now, !gone);
+            let over = gone || old.phase == Phase::Closed;
+            self.record.retire(&old, old.poisoned.as_deref().unwrap_or(left), now, !over);
+            if let Some(former) = self.record.past.last_mut() {
+                former.failed_resumes = self.record.failed_resumes;
+            }
+            self.record.failed_resumes = row;
         }
         if let Some(condemned) = Why::from_code(why).filter(|why| condemns(*why)) {
             for former in
@@ -153,13 +170,15 @@ impl Ledger {
     /// The newest session of the past that began in this folder and may be continued there: one that was in force
     /// before one that only stood beside it, and never one that came in the place of another.
     pub(super) fn former_of(&self, here: &Folder) -> Option<&Former> {
-        let fits = |former: &&Former| {
-            former.rejoinable
-                && Why::from_code(&former.why).is_none_or(|why| !condemns(why) && why != Why::SessionReplaced)
+        let began_here = |former: &&Former| {
+            former.why != Why::SessionReplaced.code()
                 && former.began_in.as_ref().is_some_and(|began_in| began_in.path == here.path)
         };
-        let past = || self.record.past.iter().rev().filter(fits);
-        past().find(|former| former.why != STOOD_ASIDE).or_else(|| past().next())
+        let past = || self.record.past.iter().rev().filter(began_here);
+        // Where the newest cannot be continued, the one that it superseded is not what anybody left here.
+        past().find(|former| former.why != STOOD_ASIDE).or_else(|| past().next()).filter(|former| {
+            former.rejoinable && Why::from_code(&former.why).is_none_or(|why| !condemns(why))
+        })
     }
 
     /// Carries out what was decided about the session that the last attempt ran in.
@@ -174,6 +193,11 @@ impl Ledger {
             binding.cost_counter = cost_counter.or(binding.cost_counter);
         }
         let id = ran_in.as_ref().map(|session| session.native_id.clone());
+        // A copy that came to nothing says of its original what it says of itself.
+        let ruined = match &ran_in {
+            Some(session) if session.replaces => self.sought.clone().or_else(|| id.clone()),
+            _ => id.clone(),
+        };
         let mut from_past = false;
         for former in self.record.past.iter_mut().filter(|former| Some(&former.native_id) == id.as_ref()) {
             from_past = true;
@@ -193,6 +217,7 @@ impl Ledger {
                 let moved = from_past.then_some(OTHER_FOLDER);
                 let reason = moved.or(candidate.why.as_deref()).unwrap_or(ID_CHANGED).to_owned();
                 self.bind(candidate.binding, &reason, now);
+                self.rebound = true;
             }
             (Settlement::Bind, _) => {
                 if let Some(binding) = &mut self.record.binding {
@@ -209,7 +234,7 @@ impl Ledger {
             }
             (Settlement::SetAside | Settlement::KeepBinding, _) => {}
             (Settlement::Poison, _) => {
-                self.poison(id.as_ref(), why.map_or("session_incompatible", Why::code))
+                self.poison(ruined.as_ref(), why.map_or("session_incompatible", Why::code))
             }
         }
     }
@@ -228,13 +253,17 @@ impl Ledger {
         self.record.candidate = None;
     }
 
-    /// Counts resumes that failed in a row. A run that went straight to fresh for that reason gives the next
-    /// resume one try, so that a success can end the row.
-    pub(super) const fn count(&mut self, count: Count) {
+    /// Counts resumes that failed in a row: for a session of this folder that did not get its place back, there,
+    /// else for the binding. A run that went straight to fresh for that reason gives the next resume one try, so
+    /// that a success can end the row.
+    pub(super) fn count(&mut self, count: Count) {
+        let sought = self.sought.as_ref().filter(|_| !self.rebound);
+        let former = self.record.past.iter_mut().find(|former| Some(&former.native_id) == sought);
+        let row = former.map_or(&mut self.record.failed_resumes, |former| &mut former.failed_resumes);
         match count {
-            Count::Worked => self.record.failed_resumes = 0,
-            Count::Failed => self.record.failed_resumes = self.record.failed_resumes.saturating_add(1),
-            Count::Skipped => self.record.failed_resumes = FAILING - 1,
+            Count::Worked => *row = 0,
+            Count::Failed => *row = row.saturating_add(1),
+            Count::Skipped => *row = FAILING - 1,
             Count::Silent => {}
         }
     }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::decide::{
-    AdoptFacts, Adoption, Bound, History, IdShape, Leftover, Plan, Policy, RecordFact, Support, Transcript,
-    Why, Workdir, adopt, plan,
+    AdoptFacts, Adoption, Bound, History, IdShape, Leftover, Plan, PlanFacts, Policy, RecordFact, Support,
+    Transcript, Why, Workdir, adopt, plan,
 };
 use crate::error::RunError;
 use crate::{Binding, Folder, ForkSupport, Former, Inspection, Phase, Presence, SessionKey, Warning, codec};
@@ -103,15 +103,22 @@ impl Lifecycle {
     /// one: so a mailbox that goes to and fro between folders has its conversation in each.
     async fn prefer_session_of_this_folder(&self, job: &Job<'_>, scene: &mut Scene, ledger: &Ledger) {
         let elsewhere = [Why::WorkdirDiffers, Why::WorktreeGone, Why::ProjectDiffers];
-        let answer = plan(scene.facts);
+        // What ails the binding is no matter where it is out of reach anyhow.
+        let transcript = match scene.facts.transcript {
+            Transcript::Elsewhere => Transcript::Elsewhere,
+            _ => Transcript::Unknown,
+        };
+        let sound = PlanFacts { id: IdShape::WellFormed, history: History::Clean, transcript, ..scene.facts };
+        let answer = plan(sound);
         if !elsewhere.iter().any(|why| answer == Plan::Fresh(*why) || answer == Plan::Refuse(*why)) {
             return;
         }
         let Some(former) = ledger.former_of(&scene.place.folder) else { return };
         let Some(binding) = binding_of(former) else { return };
         let look = self.inspect(job, scene, &binding.native_id, scene.state_dir.clone()).await;
-        if look.as_ref().is_some_and(|look| look.presence == Presence::Present) {
-            self.aim_with(job, scene, binding, look, ledger.record.failed_resumes).await;
+        if look.as_ref().is_some_and(|look| matches!(look.presence, Presence::Present | Presence::Unreadable))
+        {
+            self.aim_with(job, scene, binding, look, former.failed_resumes).await;
         }
     }
 

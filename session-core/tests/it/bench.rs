@@ -49,3 +49,13 @@ impl Bench {
         self.agent.world().sessions.remove(id);
     }
 }
+
+/// A mailbox with a session in `/w/demo` (in the past) and one in `/w/other` (in force).
+pub(crate) async fn two_folders() -> (Bench, Option<NativeId>, Option<NativeId>) {
+    let bench = bench();
+    let other = ("/w/other".into(), folder("/w/other", 3, "/w/other/.git"));
+    bench.host.folders.lock().unwrap().extend([other]);
+    let here = bench.run("here").await.session_id;
+    let there = bench.lifecycle.run(request("there").cwd("/w/other")).await.unwrap().session_id;
+    (bench, here, there)
+}

@@ -11,16 +11,6 @@ use crate::scripted::*;
 
 const FOREIGN: &str = "99999999-9999-4999-8999-999999999999";
 
-/// A mailbox with a session in `/w/demo` (in the past) and one in `/w/other` (in force).
-async fn two_folders() -> (Bench, Option<NativeId>, Option<NativeId>) {
-    let bench = bench();
-    let other = ("/w/other".into(), folder("/w/other", 3, "/w/other/.git"));
-    bench.host.folders.lock().unwrap().extend([other]);
-    let here = bench.run("here").await.session_id;
-    let there = bench.lifecycle.run(request("there").cwd("/w/other")).await.unwrap().session_id;
-    (bench, here, there)
-}
-
 #[tokio::test]
 async fn a_session_that_is_refused_condemns_none_of_another_folder() {
     let refused = Act::Fail(Verdict::Incompatible, Activity::None);

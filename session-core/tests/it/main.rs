@@ -10,6 +10,7 @@ mod decide_oracle;
 mod decide_table;
 mod errors;
 mod folders;
+mod formers;
 mod keeping;
 mod lifecycle;
 mod lifecycle_limits;

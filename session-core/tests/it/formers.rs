@@ -1,0 +1,217 @@
+//! Sessions of the past, sought again by their folder.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use session_core::decide::{Activity, Verdict, Why};
+use session_core::error::CatalogError;
+use session_core::*;
+
+use crate::bench::*;
+use crate::scripted::*;
+
+/// Two work trees of one repository, with an agent that resumes only where a session began.
+async fn two_trees() -> (Bench, Option<NativeId>, Option<NativeId>) {
+    let mut agent = Scripted::new();
+    agent.capabilities.resume_reach = ReachCapability::SameFolder;
+    let bench = bench_with(agent, true);
+    let tree = ("/w/tree".into(), folder("/w/tree", 3, "/w/demo/.git"));
+    bench.host.folders.lock().unwrap().extend([tree]);
+    let there = bench.lifecycle.run(request("there").cwd("/w/tree")).await.unwrap().session_id;
+    let here = bench.run("here").await.session_id;
+    assert_ne!(here, there);
+    (bench, here, there)
+}
+
+/// A run whose runner dies while the third call of the agent goes on.
+async fn dies_in_the_third(bench: &Bench) {
+    let run = bench.lifecycle.run(request("again"));
+    let death = async {
+        while bench.agent.calls().len() < 3 {
+            tokio::task::yield_now().await;
+        }
+        // Until what the agent named could be saved.
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! { _ = run => unreachable!("the agent hangs"), () = death => {} }
+}
+
+#[tokio::test]
+async fn a_poisoned_binding_hides_no_session_of_this_folder() {
+    let (bench, _, there) = two_trees().await;
+    bench.agent.will([Act::Fail(Verdict::ContextOverflow, Activity::ModelCalled)]);
+    bench.fails("too long").await;
+    let back = bench.lifecycle.run(request("back").cwd("/w/tree")).await.unwrap();
+    assert_eq!((back.route, back.session_id), (Route::Resumed, there));
+}
+
+#[tokio::test]
+async fn a_lost_binding_hides_no_session_of_this_folder() {
+    let (bench, here, there) = two_trees().await;
+    bench.lose(here.unwrap().as_str());
+    let back = bench.lifecycle.run(request("back").cwd("/w/tree")).await.unwrap();
+    assert_eq!((back.route, back.session_id), (Route::Resumed, there));
+}
+
+#[tokio::test]
+async fn a_condemned_session_does_not_revive_the_one_it_superseded() {
+    let (bench, old, _) = two_folders().await;
+    let new = bench.lifecycle.run(request("new").resume(ResumePolicy::Never)).await.unwrap().session_id;
+    assert_ne!(new, old);
+    bench.lifecycle.run(request("there").cwd("/w/other")).await.unwrap();
+    assert_eq!(bench.run("back").await.session_id, new);
+    bench.lifecycle.run(request("there").cwd("/w/other")).await.unwrap();
+    bench.agent.will([Act::Fail(Verdict::ContextOverflow, Activity::ModelCalled)]);
+    bench.fails("too long").await;
+    let next = bench.run("next").await;
+    assert_ne!(next.session_id, old, "{:?}", next.route);
+}
+
+#[tokio::test]
+async fn failures_of_a_former_do_not_count_against_the_binding() {
+    let (bench, _, there) = two_folders().await;
+    for _ in 0..3 {
+        bench.agent.will([Act::Fail(Verdict::Crashed, Activity::None)]);
+        bench.lifecycle.run(request("x").resume(ResumePolicy::Require)).await.unwrap_err();
+    }
+    let back = bench.lifecycle.run(request("back").cwd("/w/other")).await.unwrap();
+    assert_eq!((back.route, back.session_id), (Route::Resumed, there));
+}
+
+#[tokio::test]
+async fn failures_of_the_binding_do_not_count_against_a_former() {
+    let (bench, here, _) = two_folders().await;
+    for _ in 0..3 {
+        bench.agent.will([Act::Fail(Verdict::Crashed, Activity::None)]);
+        bench.lifecycle.run(request("x").cwd("/w/other").resume(ResumePolicy::Require)).await.unwrap_err();
+    }
+    let back = bench.run("back").await;
+    assert_eq!((back.route, back.session_id), (Route::Resumed, here));
+}
+
+#[tokio::test]
+async fn what_ruins_a_copy_condemns_its_original() {
+    let ruin = Verdict::ContextOverflow;
+    for act in [Act::Fail(ruin, Activity::ModelCalled), Act::FailAfterKeeping(ruin)] {
+        let mut agent = Scripted::new();
+        agent.capabilities.id_on_resume = IdOnResume::Replaced;
+        let bench = bench_with(agent, true);
+        let first = bench.run("one").await.session_id.unwrap();
+        bench.agent.will([act]);
+        bench.fails("too long").await;
+        bench.run("next").await;
+        assert!(!matches!(bench.agent.calls().last(), Some(Asked::Resume(id)) if *id == first));
+    }
+}
+
+/// A catalog that cannot read one session's file.
+#[derive(Debug)]
+struct Veiled(Scripted, Arc<Mutex<Option<NativeId>>>);
+
+#[async_trait]
+impl SessionCatalog for Veiled {
+    async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError> {
+        let veiled = self.1.lock().unwrap().as_ref() == Some(query.id);
+        let mut look = Glass(self.0.clone()).inspect(query).await?;
+        if veiled {
+            look.presence = Presence::Unreadable;
+        }
+        Ok(look)
+    }
+    async fn end_last_line(&self, _: &Path, _: u64) -> Result<bool, CatalogError> {
+        Ok(false)
+    }
+}
+
+#[tokio::test]
+async fn a_former_that_cannot_be_read_for_now_keeps_its_place() {
+    let (bench, here, _) = two_folders().await;
+    let veil = Arc::new(Mutex::new(here.clone()));
+    let agent = Agent::new(bench.agent.clone()).with_catalog(Veiled(bench.agent.clone(), veil.clone()));
+    let veiled = Lifecycle::new(Arc::new(bench.store.clone()), bench.host.clone()).agent(agent);
+    let aside = veiled.run(request("aside")).await.unwrap();
+    assert!(!aside.resumed);
+    *veil.lock().unwrap() = None;
+    let back = veiled.run(request("back")).await.unwrap();
+    assert_eq!((back.route, back.session_id), (Route::Resumed, here), "aside was {:?}", aside.route);
+}
+
+#[tokio::test]
+async fn a_row_of_failures_does_not_pass_to_a_session_begun_elsewhere_or_on_purpose() {
+    for (policy, cwd) in [(ResumePolicy::Prefer, "/w/new"), (ResumePolicy::Never, "/w/demo")] {
+        let bench = bench();
+        bench.host.folders.lock().unwrap().extend([("/w/new".into(), folder("/w/new", 4, "/w/new/.git"))]);
+        bench.run("one").await;
+        for _ in 0..3 {
+            bench.agent.will([Act::Fail(Verdict::Crashed, Activity::None)]);
+            bench.lifecycle.run(request("x").resume(ResumePolicy::Require)).await.unwrap_err();
+        }
+        let new = bench.lifecycle.run(request("new").resume(policy).cwd(cwd)).await.unwrap();
+        assert!(!new.resumed);
+        let next = bench.lifecycle.run(request("next").cwd(cwd)).await.unwrap();
+        assert_eq!((next.route, next.session_id), (Route::Resumed, new.session_id), "{policy:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_closed_session_is_not_found_again_by_its_folder() {
+    let (bench, _, there) = two_folders().await;
+    let mut record = bench.record().await;
+    record.binding.as_mut().unwrap().phase = Phase::Closed;
+    assert!(matches!(
+        bench.store.save(&key(), &codec::encode(&record), &Guard::Any).await,
+        Ok(Saved::Done(_))
+    ));
+    bench.run("here").await;
+    let back = bench.lifecycle.run(request("back").cwd("/w/other")).await.unwrap();
+    assert_ne!(back.session_id, there, "{:?}", back.route);
+}
+
+#[tokio::test]
+async fn a_copy_of_a_former_whose_runner_died() {
+    let mut agent = Scripted::new();
+    agent.capabilities.id_on_resume = IdOnResume::Replaced;
+    let bench = bench_with(agent, true);
+    bench.host.folders.lock().unwrap().extend([("/w/other".into(), folder("/w/other", 3, "/w/other/.git"))]);
+    bench.run("here").await;
+    let there = bench.lifecycle.run(request("there").cwd("/w/other")).await.unwrap().session_id.unwrap();
+    bench.agent.will([Act::Hang]);
+    dies_in_the_third(&bench).await;
+    let back = bench.lifecycle.run(request("back").cwd("/w/other")).await.unwrap();
+    assert_eq!(back.route, Route::Resumed);
+    assert!(matches!(bench.agent.calls().last(), Some(Asked::Resume(id)) if *id == there));
+    let here = bench.run("here again").await;
+    assert_eq!((here.route, here.text.as_str()), (Route::Resumed, "3"));
+}
+
+#[tokio::test]
+async fn a_runner_that_dies_in_the_binding_in_place_of_the_former() {
+    let (bench, here, there) = two_folders().await;
+    let name: &'static str = Box::leak(there.clone().unwrap().to_string().into_boxed_str());
+    bench.agent.will([Act::HangElsewhere(name)]);
+    dies_in_the_third(&bench).await;
+    assert_eq!(bench.lifecycle.run(request("t").cwd("/w/other")).await.unwrap().session_id, there);
+    assert_eq!(bench.run("h").await.session_id, here);
+    assert_eq!(bench.lifecycle.run(request("t").cwd("/w/other")).await.unwrap().session_id, there);
+    assert!(bench.record().await.past.iter().all(|f| Some(&f.native_id) != there.as_ref()));
+}
+
+#[tokio::test]
+async fn a_former_that_keeps_failing_is_given_up_and_its_row_stays_its_own() {
+    let (bench, here, there) = two_folders().await;
+    for _ in 0..3 {
+        bench.agent.will([Act::Fail(Verdict::Crashed, Activity::None)]);
+        bench.lifecycle.run(request("x").resume(ResumePolicy::Require)).await.unwrap_err();
+    }
+    let tried = bench.agent.calls().len();
+    let new = bench.run("given up").await;
+    assert_eq!(new.route, Route::FellBack(Why::ResumeKeepsFailing));
+    assert_ne!(new.session_id, here);
+    assert_eq!(bench.agent.calls().len(), tried + 1);
+    let back = bench.lifecycle.run(request("back").cwd("/w/other")).await.unwrap();
+    assert_eq!((back.route, back.session_id), (Route::Resumed, there));
+    let again = bench.run("again").await;
+    assert_eq!((again.route, again.session_id), (Route::Resumed, new.session_id));
+}
