@@ -130,8 +130,13 @@ impl Ledger {
                 self.record.binding = Some(candidate.binding);
                 self.fact = RecordFact::Pending;
             }
-            Adoption::SetAside => self.record.retire(&candidate.binding, STOOD_ASIDE, now, true),
-            Adoption::Drop => {}
+            // One that stands in the past already stays there as it is.
+            Adoption::SetAside
+                if !self.record.past.iter().any(|f| f.native_id == candidate.binding.native_id) =>
+            {
+                self.record.retire(&candidate.binding, STOOD_ASIDE, now, true);
+            }
+            Adoption::SetAside | Adoption::Drop => {}
         }
     }
 
@@ -142,6 +147,16 @@ impl Ledger {
             // Another one in its place has its try.
             Some(former) if former.native_id != binding.native_id => former.failed_resumes.min(FAILING - 1),
             Some(former) => former.failed_resumes,
+            // One begun elsewhere or on purpose takes nobody's place: it starts with a clean row.
+            None if self
+                .record
+                .binding
+                .as_ref()
+                .is_some_and(|old| old.began_in.path != binding.began_in.path)
+                || why == Why::ResumeDisabled.code() =>
+            {
+                0
+            }
             None => self.record.failed_resumes.min(FAILING - 1),
         };
         self.record.past.retain(|former| former.native_id != binding.native_id);
@@ -167,18 +182,20 @@ impl Ledger {
         self.record.binding = Some(binding);
     }
 
-    /// The newest session of the past that began in this folder and may be continued there: one that was in force
-    /// before one that only stood beside it, and never one that came in the place of another.
-    pub(super) fn former_of(&self, here: &Folder) -> Option<&Former> {
+    /// The sessions of the past that began in this folder and may be continued there, best first: the newest that was
+    /// in force, then those that stood aside since. Never one that it superseded, or that came in the place of another.
+    pub(super) fn formers_of(&self, here: &Folder) -> impl Iterator<Item = &Former> {
         let began_here = |former: &&Former| {
             former.why != Why::SessionReplaced.code()
                 && former.began_in.as_ref().is_some_and(|began_in| began_in.path == here.path)
         };
-        let past = || self.record.past.iter().rev().filter(began_here);
-        // Where the newest cannot be continued, the one that it superseded is not what anybody left here.
-        past().find(|former| former.why != STOOD_ASIDE).or_else(|| past().next()).filter(|former| {
+        let fine = |former: &&Former| {
             former.rejoinable && Why::from_code(&former.why).is_none_or(|why| !condemns(why))
-        })
+        };
+        let past = || self.record.past.iter().rev().filter(began_here);
+        let in_force = past().find(|former| former.why != STOOD_ASIDE);
+        let since = past().take_while(|former| former.why == STOOD_ASIDE);
+        in_force.into_iter().chain(since).filter(fine)
     }
 
     /// Carries out what was decided about the session that the last attempt ran in.

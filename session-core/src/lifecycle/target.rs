@@ -103,6 +103,10 @@ impl Lifecycle {
     /// one: so a mailbox that goes to and fro between folders has its conversation in each.
     async fn prefer_session_of_this_folder(&self, job: &Job<'_>, scene: &mut Scene, ledger: &Ledger) {
         let elsewhere = [Why::WorkdirDiffers, Why::WorktreeGone, Why::ProjectDiffers];
+        // The binding is what was left in its own folder, whatever ails it.
+        if scene.facts.workdir == Workdir::Same {
+            return;
+        }
         // What ails the binding is no matter where it is out of reach anyhow.
         let transcript = match scene.facts.transcript {
             Transcript::Elsewhere => Transcript::Elsewhere,
@@ -113,12 +117,15 @@ impl Lifecycle {
         if !elsewhere.iter().any(|why| answer == Plan::Fresh(*why) || answer == Plan::Refuse(*why)) {
             return;
         }
-        let Some(former) = ledger.former_of(&scene.place.folder) else { return };
-        let Some(binding) = binding_of(former) else { return };
-        let look = self.inspect(job, scene, &binding.native_id, scene.state_dir.clone()).await;
-        if look.as_ref().is_some_and(|look| matches!(look.presence, Presence::Present | Presence::Unreadable))
-        {
-            self.aim_with(job, scene, binding, look, former.failed_resumes).await;
+        let here = scene.place.folder.clone();
+        for former in ledger.formers_of(&here) {
+            let Some(binding) = binding_of(former) else { continue };
+            let look = self.inspect(job, scene, &binding.native_id, scene.state_dir.clone()).await;
+            // One whose file is lost leaves the place to the next.
+            let there = [Presence::Present, Presence::Unreadable];
+            if look.as_ref().is_some_and(|look| there.contains(&look.presence)) {
+                return self.aim_with(job, scene, binding, look, former.failed_resumes).await;
+            }
         }
     }
 

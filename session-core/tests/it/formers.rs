@@ -23,11 +23,12 @@ async fn two_trees() -> (Bench, Option<NativeId>, Option<NativeId>) {
     (bench, here, there)
 }
 
-/// A run whose runner dies while the third call of the agent goes on.
-async fn dies_in_the_third(bench: &Bench) {
-    let run = bench.lifecycle.run(request("again"));
+/// A run whose runner dies while the agent's next call goes on.
+async fn dies_in_the_next(bench: &Bench, request: LlmRequest) {
+    let calls = bench.agent.calls().len();
+    let run = bench.lifecycle.run(request);
     let death = async {
-        while bench.agent.calls().len() < 3 {
+        while bench.agent.calls().len() == calls {
             tokio::task::yield_now().await;
         }
         // Until what the agent named could be saved.
@@ -178,7 +179,7 @@ async fn a_copy_of_a_former_whose_runner_died() {
     bench.run("here").await;
     let there = bench.lifecycle.run(request("there").cwd("/w/other")).await.unwrap().session_id.unwrap();
     bench.agent.will([Act::Hang]);
-    dies_in_the_third(&bench).await;
+    dies_in_the_next(&bench, request("again")).await;
     let back = bench.lifecycle.run(request("back").cwd("/w/other")).await.unwrap();
     assert_eq!(back.route, Route::Resumed);
     assert!(matches!(bench.agent.calls().last(), Some(Asked::Resume(id)) if *id == there));
@@ -191,7 +192,7 @@ async fn a_runner_that_dies_in_the_binding_in_place_of_the_former() {
     let (bench, here, there) = two_folders().await;
     let name: &'static str = Box::leak(there.clone().unwrap().to_string().into_boxed_str());
     bench.agent.will([Act::HangElsewhere(name)]);
-    dies_in_the_third(&bench).await;
+    dies_in_the_next(&bench, request("again")).await;
     assert_eq!(bench.lifecycle.run(request("t").cwd("/w/other")).await.unwrap().session_id, there);
     assert_eq!(bench.run("h").await.session_id, here);
     assert_eq!(bench.lifecycle.run(request("t").cwd("/w/other")).await.unwrap().session_id, there);
@@ -214,4 +215,148 @@ async fn a_former_that_keeps_failing_is_given_up_and_its_row_stays_its_own() {
     assert_eq!((back.route, back.session_id), (Route::Resumed, there));
     let again = bench.run("again").await;
     assert_eq!((again.route, again.session_id), (Route::Resumed, new.session_id));
+}
+
+/// A resume that fails without a trace.
+async fn crash(bench: &Bench, cwd: &str) {
+    bench.agent.will([Act::Fail(Verdict::Crashed, Activity::None)]);
+    bench.lifecycle.run(request("x").cwd(cwd).resume(ResumePolicy::Require)).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn the_row_of_the_binding_does_not_pass_to_an_adopted_copy_of_a_former() {
+    let mut agent = Scripted::new();
+    agent.capabilities.id_on_resume = IdOnResume::Replaced;
+    let bench = bench_with(agent, true);
+    bench.host.folders.lock().unwrap().extend([("/w/other".into(), folder("/w/other", 3, "/w/other/.git"))]);
+    bench.run("here").await;
+    bench.lifecycle.run(request("there").cwd("/w/other")).await.unwrap();
+    crash(&bench, "/w/other").await;
+    crash(&bench, "/w/other").await;
+    bench.agent.will([Act::Hang]);
+    dies_in_the_next(&bench, request("again")).await;
+    crash(&bench, "/w/demo").await;
+    let here = bench.run("here again").await;
+    assert_eq!(here.route, Route::Resumed);
+}
+
+#[tokio::test]
+async fn two_failures_do_not_pass_to_a_session_begun_elsewhere() {
+    let bench = bench();
+    bench.host.folders.lock().unwrap().extend([("/w/new".into(), folder("/w/new", 4, "/w/new/.git"))]);
+    bench.run("one").await;
+    crash(&bench, "/w/demo").await;
+    crash(&bench, "/w/demo").await;
+    let new = bench.lifecycle.run(request("new").cwd("/w/new")).await.unwrap();
+    crash(&bench, "/w/new").await;
+    let next = bench.lifecycle.run(request("next").cwd("/w/new")).await.unwrap();
+    assert_eq!((next.route, next.session_id), (Route::Resumed, new.session_id));
+}
+
+#[tokio::test]
+async fn a_condemned_former_does_not_hide_a_newer_one_that_stood_aside() {
+    let (bench, here, _) = two_folders().await;
+    bench.agent.will([Act::Fail(Verdict::ContextOverflow, Activity::ModelCalled)]);
+    bench.fails("too long").await;
+    bench.agent.will([Act::FailAfterKeeping(Verdict::Crashed)]);
+    bench.fails("cut").await;
+    let aside = bench.record().await.past.last().unwrap().native_id.clone();
+    assert_ne!(Some(&aside), here.as_ref());
+    let next = bench.run("next").await;
+    assert_eq!((next.route, next.session_id), (Route::Resumed, Some(aside)));
+}
+
+/// A catalog that finds one session in another folder.
+#[derive(Debug)]
+struct Moved(Scripted, Arc<Mutex<Option<NativeId>>>);
+
+#[async_trait]
+impl SessionCatalog for Moved {
+    async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError> {
+        let moved = self.1.lock().unwrap().as_ref() == Some(query.id);
+        let mut look = Glass(self.0.clone()).inspect(query).await?;
+        if moved {
+            look.began_in = Some("/w/strange".into());
+        }
+        Ok(look)
+    }
+    async fn end_last_line(&self, _: &Path, _: u64) -> Result<bool, CatalogError> {
+        Ok(false)
+    }
+}
+
+/// A binding whose file says that it began in another folder than the record does.
+async fn strange(poison: bool) {
+    let bench = bench();
+    let which = Arc::new(Mutex::new(None));
+    let agent = Agent::new(bench.agent.clone()).with_catalog(Moved(bench.agent.clone(), which.clone()));
+    let life = Lifecycle::new(Arc::new(bench.store.clone()), bench.host.clone()).agent(agent);
+    let old = life.run(request("old")).await.unwrap().session_id;
+    let new = life.run(request("new").resume(ResumePolicy::Never)).await.unwrap().session_id;
+    assert_ne!(old, new);
+    if poison {
+        bench.agent.will([Act::Fail(Verdict::ContextOverflow, Activity::ModelCalled)]);
+        life.run(request("too long")).await.unwrap_err();
+    }
+    *which.lock().unwrap() = new.clone();
+    let next = life.run(request("next")).await.unwrap();
+    assert_ne!(next.session_id, old, "{:?}", next.route);
+}
+
+#[tokio::test]
+async fn a_poisoned_binding_in_its_own_folder_revives_nothing() {
+    strange(true).await;
+}
+
+#[tokio::test]
+async fn a_binding_that_began_elsewhere_revives_nothing_in_its_own_folder() {
+    strange(false).await;
+}
+
+#[tokio::test]
+async fn a_former_ruined_after_it_acted_is_not_revived() {
+    let (bench, here, _) = two_folders().await;
+    for v in [Verdict::ContextOverflow, Verdict::Incompatible] {
+        bench.agent.will([Act::Fail(v, Activity::Acted)]);
+        let was = bench.lifecycle.run(request("x")).await.unwrap_err();
+        let next = bench.run("next").await;
+        assert_ne!(next.route, Route::Resumed, "{was:?}");
+        assert_ne!(next.session_id, here);
+        bench.lifecycle.run(request("t").cwd("/w/other")).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn two_failures_do_not_pass_to_a_session_begun_on_purpose() {
+    let bench = bench();
+    bench.run("one").await;
+    crash(&bench, "/w/demo").await;
+    crash(&bench, "/w/demo").await;
+    let new = bench.lifecycle.run(request("new").resume(ResumePolicy::Never)).await.unwrap();
+    crash(&bench, "/w/demo").await;
+    let next = bench.run("next").await;
+    assert_eq!((next.route, next.session_id), (Route::Resumed, new.session_id));
+}
+
+#[tokio::test]
+async fn a_lost_former_does_not_hide_a_newer_one_that_stood_aside() {
+    let (bench, here, _) = two_folders().await;
+    bench.lose(here.unwrap().as_str());
+    bench.agent.will([Act::FailAfterKeeping(Verdict::Crashed)]);
+    bench.fails("cut").await;
+    let aside = bench.record().await.past.last().unwrap().native_id.clone();
+    let next = bench.run("next").await;
+    assert_eq!((next.route, next.session_id), (Route::Resumed, Some(aside)));
+}
+
+#[tokio::test]
+async fn a_session_of_the_past_is_not_set_aside_twice() {
+    let (bench, here, _) = two_folders().await;
+    bench.host.folders.lock().unwrap().extend([("/w/third".into(), folder("/w/third", 5, "/w/third/.git"))]);
+    let name: &'static str = Box::leak(here.unwrap().to_string().into_boxed_str());
+    bench.agent.will([Act::HangElsewhere(name)]);
+    dies_in_the_next(&bench, request("again").cwd("/w/third")).await;
+    bench.lifecycle.run(request("t").cwd("/w/other")).await.unwrap();
+    let past = bench.record().await.past;
+    assert_eq!(past.iter().filter(|f| f.native_id.as_str() == name).count(), 1, "{past:#?}");
 }
