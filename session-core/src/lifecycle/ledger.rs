@@ -143,20 +143,14 @@ impl Ledger {
     fn bind(&mut self, mut binding: Binding, why: &str, now: Timestamp) {
         binding.phase = Phase::Confirmed;
         binding.used_at = now;
+        let old = self.record.binding.as_ref();
+        let elsewhere = old.is_some_and(|old| old.began_in.path != binding.began_in.path);
         let row = match self.sought_former() {
             // Another one in its place has its try.
             Some(former) if former.native_id != binding.native_id => former.failed_resumes.min(FAILING - 1),
             Some(former) => former.failed_resumes,
             // One begun elsewhere or on purpose takes nobody's place: it starts with a clean row.
-            None if self
-                .record
-                .binding
-                .as_ref()
-                .is_some_and(|old| old.began_in.path != binding.began_in.path)
-                || why == Why::ResumeDisabled.code() =>
-            {
-                0
-            }
+            None if elsewhere || why == Why::ResumeDisabled.code() => 0,
             None => self.record.failed_resumes.min(FAILING - 1),
         };
         self.record.past.retain(|former| former.native_id != binding.native_id);

@@ -107,31 +107,42 @@ async fn what_ruins_a_copy_condemns_its_original() {
     }
 }
 
-/// A catalog that cannot read one session's file.
+/// A catalog that sees one session otherwise than it is.
 #[derive(Debug)]
-struct Veiled(Scripted, Arc<Mutex<Option<NativeId>>>);
+struct Altered {
+    agent: Scripted,
+    which: Arc<Mutex<Option<NativeId>>>,
+    how: fn(&mut Inspection),
+}
 
 #[async_trait]
-impl SessionCatalog for Veiled {
+impl SessionCatalog for Altered {
     async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError> {
-        let veiled = self.1.lock().unwrap().as_ref() == Some(query.id);
-        let mut look = Glass(self.0.clone()).inspect(query).await?;
-        if veiled {
-            look.presence = Presence::Unreadable;
+        let altered = self.which.lock().unwrap().as_ref() == Some(query.id);
+        let mut look = Glass(self.agent.clone()).inspect(query).await?;
+        if altered {
+            (self.how)(&mut look);
         }
         Ok(look)
     }
+
     async fn end_last_line(&self, _: &Path, _: u64) -> Result<bool, CatalogError> {
         Ok(false)
     }
+}
+
+/// The bench's runner, with such a catalog.
+fn altered(bench: &Bench, which: &Arc<Mutex<Option<NativeId>>>, how: fn(&mut Inspection)) -> Lifecycle {
+    let catalog = Altered { agent: bench.agent.clone(), which: which.clone(), how };
+    let agent = Agent::new(bench.agent.clone()).with_catalog(catalog);
+    Lifecycle::new(Arc::new(bench.store.clone()), bench.host.clone()).agent(agent)
 }
 
 #[tokio::test]
 async fn a_former_that_cannot_be_read_for_now_keeps_its_place() {
     let (bench, here, _) = two_folders().await;
     let veil = Arc::new(Mutex::new(here.clone()));
-    let agent = Agent::new(bench.agent.clone()).with_catalog(Veiled(bench.agent.clone(), veil.clone()));
-    let veiled = Lifecycle::new(Arc::new(bench.store.clone()), bench.host.clone()).agent(agent);
+    let veiled = altered(&bench, &veil, |look| look.presence = Presence::Unreadable);
     let aside = veiled.run(request("aside")).await.unwrap();
     assert!(!aside.resumed);
     *veil.lock().unwrap() = None;
@@ -266,31 +277,11 @@ async fn a_condemned_former_does_not_hide_a_newer_one_that_stood_aside() {
     assert_eq!((next.route, next.session_id), (Route::Resumed, Some(aside)));
 }
 
-/// A catalog that finds one session in another folder.
-#[derive(Debug)]
-struct Moved(Scripted, Arc<Mutex<Option<NativeId>>>);
-
-#[async_trait]
-impl SessionCatalog for Moved {
-    async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError> {
-        let moved = self.1.lock().unwrap().as_ref() == Some(query.id);
-        let mut look = Glass(self.0.clone()).inspect(query).await?;
-        if moved {
-            look.began_in = Some("/w/strange".into());
-        }
-        Ok(look)
-    }
-    async fn end_last_line(&self, _: &Path, _: u64) -> Result<bool, CatalogError> {
-        Ok(false)
-    }
-}
-
 /// A binding whose file says that it began in another folder than the record does.
 async fn strange(poison: bool) {
     let bench = bench();
     let which = Arc::new(Mutex::new(None));
-    let agent = Agent::new(bench.agent.clone()).with_catalog(Moved(bench.agent.clone(), which.clone()));
-    let life = Lifecycle::new(Arc::new(bench.store.clone()), bench.host.clone()).agent(agent);
+    let life = altered(&bench, &which, |look| look.began_in = Some("/w/strange".into()));
     let old = life.run(request("old")).await.unwrap().session_id;
     let new = life.run(request("new").resume(ResumePolicy::Never)).await.unwrap().session_id;
     assert_ne!(old, new);
