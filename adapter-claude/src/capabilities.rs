@@ -1,6 +1,6 @@
 //! What each version can do: data, one row per change of behaviour.
 
-use session_core::{AgentCapabilities, CostScope, ForkSupport, IdOnResume, ReachCapability, Version};
+use session_core::{AgentCapabilities, FigureScope, ForkSupport, IdOnResume, ReachCapability, Version};
 
 /// The exact versions whose behaviour was verified on the real program.
 pub const VERIFIED: &[&str] = &["2.0.14", "2.1.197", "2.1.332"];
@@ -93,7 +93,7 @@ pub const CLAIMS: &[Claim] = &[
         since: (2, 1, 282),
         what: "the cost goes on over the resumes of a session; tokens stay those of the run",
         seen: "2.1.276 starts at zero, 2.1.282 does not; fixtures 2.1.332/resume and 2.1.332/fork",
-        raise: |c| c.cost_scope = CostScope::Session,
+        raise: |c| c.cost_scope = FigureScope::Session,
     },
 ];
 

@@ -65,6 +65,10 @@ impl CliDialect for ClaudeDialect {
         command::of(&self.options, turn)
     }
 
+    fn preparations(&self, _: &Turn<'_>, _: &EnvMap) -> Result<Vec<CommandSpec>, CommandError> {
+        Ok(Vec::new())
+    }
+
     fn decoder(&self, turn: &Turn<'_>) -> Box<dyn Decoder> {
         Box::new(ClaudeDecoder::new(turn.mode))
     }

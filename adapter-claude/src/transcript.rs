@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use session_core::{EnvMap, Places, RecordFacts, RecordKind, SessionQuery, TranscriptFormat};
+use session_core::{Below, EnvMap, Places, RecordFacts, RecordKind, SessionQuery, TranscriptFormat};
 
 use crate::state::config_dir;
 use crate::wire::{Message, Text};
@@ -90,7 +90,11 @@ impl TranscriptFormat for ClaudeTranscripts {
             .map(|name| projects.join(name).join(&file))
             .collect();
         exact.dedup();
-        Places { exact, in_children_of: Some((projects, file)) }
+        Places { exact, below: vec![Below { folder: projects, depth: 1 }] }
+    }
+
+    fn is_file_of(&self, name: &str, query: &SessionQuery<'_>) -> bool {
+        name.strip_suffix(".jsonl") == Some(query.id.as_str())
     }
 
     fn record(&self, line: &[u8]) -> Option<RecordFacts> {
@@ -104,7 +108,15 @@ impl TranscriptFormat for ClaudeTranscripts {
         })?;
         let kind = record.kind()?;
         let cwd = record.cwd.filter(|cwd| !cwd.as_str().is_empty()).map(|cwd| PathBuf::from(cwd.as_str()));
-        Some(RecordFacts { kind, cwd })
+        Some(RecordFacts { cwd, ..RecordFacts::new(kind) })
+    }
+
+    fn numbered(&self, _: &[u8], _: u64) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn unarchived(&self, _: &Path) -> Option<PathBuf> {
+        None
     }
 }
 

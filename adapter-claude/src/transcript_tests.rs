@@ -41,7 +41,7 @@ fn places(env: &[(&str, &str)], cwd: &str, state: Option<&str>, version: Option<
 fn the_place_follows_environment_and_state_dir() {
     let home = places(&[("HOME", "/home/u")], "/w", None, None, ID);
     assert_eq!(home.exact, [PathBuf::from(format!("/home/u/.claude/projects/-w/{ID}.jsonl"))]);
-    assert_eq!(home.in_children_of, Some(("/home/u/.claude/projects".into(), format!("{ID}.jsonl"))));
+    assert_eq!(home.below, [Below { folder: "/home/u/.claude/projects".into(), depth: 1 }]);
     let chosen = places(&[("HOME", "/home/u"), ("CLAUDE_CONFIG_DIR", "/c")], "/w", None, None, ID);
     assert_eq!(chosen.exact, [PathBuf::from(format!("/c/projects/-w/{ID}.jsonl"))]);
     let state = places(&[("CLAUDE_CONFIG_DIR", "/c")], "/w", Some("/s"), None, ID);
@@ -72,7 +72,7 @@ fn an_id_that_is_none_leads_nowhere() {
 fn prompts_and_answers_of_the_main_conversation_count() {
     let prompt = r#"{"type":"user","cwd":"/w","message":{"role":"user","content":"hi"}}"#;
     let facts = format().record(prompt.as_bytes()).unwrap();
-    assert_eq!(facts, RecordFacts { kind: RecordKind::Prompt, cwd: Some("/w".into()) });
+    assert_eq!(facts, RecordFacts { cwd: Some("/w".into()), ..RecordFacts::new(RecordKind::Prompt) });
     let blocks =
         r#"{"type":"user","message":{"content":[{"type":"text","text":"/"},{"type":"text","text":"x"}]}}"#;
     assert_eq!(kind(blocks), Some(RecordKind::Prompt));

@@ -31,7 +31,8 @@ pub use async_trait::async_trait;
 pub use audit::{AttemptNote, AuditEntry, AuditEvent, AuditSeq};
 pub use cancel::Cancel;
 pub use catalog::{
-    Inspection, Places, Presence, RecordFacts, RecordKind, SessionCatalog, SessionQuery, TranscriptFormat,
+    Below, Inspection, Mend, Places, Presence, RecordFacts, RecordKind, SessionCatalog, SessionQuery,
+    TranscriptFormat,
 };
 pub use dialect::{CliDialect, CommandSpec, Decoder, EnvChange, EnvMap, Link, Mount, Program, StateLayout};
 pub use event::{AgentEvent, EventSink, Final, NoSink};
@@ -49,4 +50,4 @@ pub use store::{
     StoreCapabilities, StoreReach, Stored,
 };
 pub use time::Timestamp;
-pub use usage::{CostScope, Totals, Usage, cost_of_run};
+pub use usage::{Counters, FigureScope, Totals, Usage, cost_of_run, usage_of_run};

@@ -22,6 +22,14 @@ pub(crate) struct Tally {
     /// Whether the last line has no end, whole or not.
     pub(crate) open_tail: bool,
     pub(crate) skipped_lines: u64,
+    /// Records that are not there, by the numbers around them.
+    pub(crate) missing_records: u64,
+    /// Records without a number behind numbered ones.
+    pub(crate) unnumbered: u64,
+    pub(crate) needs_version: Option<[u64; 3]>,
+    pub(crate) inherits: bool,
+    last_number: Option<u64>,
+    unnumbered_since: u64,
 }
 
 pub(crate) fn scan(format: &dyn TranscriptFormat, file: impl Read) -> io::Result<Tally> {
@@ -114,6 +122,20 @@ impl Tally {
             RecordKind::Answer => self.answers += 1,
             RecordKind::Other => {}
         }
+        match (facts.number, self.last_number) {
+            (Some(number), last) => {
+                let expected = last.map_or(number, |last| last.saturating_add(1));
+                self.missing_records += number.saturating_sub(expected + self.unnumbered_since);
+                (self.last_number, self.unnumbered_since) = (Some(number), 0);
+            }
+            (None, Some(_)) => {
+                self.unnumbered += 1;
+                self.unnumbered_since += 1;
+            }
+            (None, None) => {}
+        }
+        self.needs_version = self.needs_version.max(facts.needs_version);
+        self.inherits |= facts.inherits;
         if self.began_in.is_none() {
             self.began_in = facts.cwd;
         }
@@ -152,7 +174,19 @@ mod tests {
                 b"{\"o\"}" => RecordKind::Other,
                 _ => return None,
             };
-            Some(RecordFacts { kind, cwd: None })
+            Some(RecordFacts::new(kind))
+        }
+
+        fn is_file_of(&self, _: &str, _: &session_core::SessionQuery<'_>) -> bool {
+            false
+        }
+
+        fn numbered(&self, _: &[u8], _: u64) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn unarchived(&self, _: &std::path::Path) -> Option<std::path::PathBuf> {
+            None
         }
     }
 
