@@ -116,3 +116,24 @@ proptest! {
         prop_assert!(name.len() <= 208 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-'));
     }
 }
+
+#[test]
+fn only_words_of_the_main_conversation_are_said() {
+    let said = |line: &str| format().said(line.as_bytes()).map(|said| (said.by, said.text));
+    let user = |text: &str| Some((Speaker::User, text.to_owned()));
+    assert_eq!(said(r#"{"type":"user","message":{"content":"hi\n"}}"#), user("hi\n"));
+    let slashes = r#"{"type":"user","message":{"content":[{"type":"text","text":"/"},{"type":"text","text":"clear"}]}}"#;
+    assert_eq!(said(slashes), user("/clear"));
+    let answer = r#"{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a"},{"type":"tool_use","id":"t","name":"Bash"},{"type":"text","text":"b"}]}}"#;
+    assert_eq!(said(answer), Some((Speaker::Agent, "a\nb".to_owned())));
+    for nothing in [
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"secret"}]}}"#,
+        r#"{"type":"user","isMeta":true,"message":{"content":"caveat"}}"#,
+        r#"{"type":"user","isSidechain":true,"message":{"content":"go"}}"#,
+        r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash"}]}}"#,
+        r#"{"type":"summary","summary":"words"}"#,
+        "rubbish",
+    ] {
+        assert_eq!(said(nothing), None, "{nothing}");
+    }
+}

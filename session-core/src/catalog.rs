@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 
 use crate::error::CatalogError;
-use crate::{NativeId, Version};
+use crate::{Conversation, NativeId, Said, Version};
 
 /// Which session to look at.
 #[derive(Debug, Clone, Copy)]
@@ -137,6 +137,12 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
     /// [`CatalogError`] when nobody can look; then nothing is known about the session.
     async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError>;
 
+    /// The last of what was said in the session's main conversation, in at most so many bytes of text.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when nobody can look. A session that is not there has said nothing.
+    async fn last_said(&self, query: SessionQuery<'_>, bytes: usize) -> Result<Conversation, CatalogError>;
+
     /// Carries out one cure on the file that was looked at, and says whether it did. Only a file that did not change
     /// since: one that did has a writer. Nothing else is written, and nothing through a link.
     ///
@@ -212,6 +218,9 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
 
     /// Reads one line. `None`: it is no record of this format. Total over all bytes.
     fn record(&self, line: &[u8]) -> Option<RecordFacts>;
+
+    /// What a line says in the main conversation. `None`: nothing, or nothing in words. Total over all bytes.
+    fn said(&self, line: &[u8]) -> Option<Said>;
 
     /// The record of this line with that number. `None`: it cannot have one.
     fn numbered(&self, line: &[u8], number: u64) -> Option<Vec<u8>>;

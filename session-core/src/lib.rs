@@ -5,6 +5,7 @@ mod audit;
 mod cancel;
 mod catalog;
 pub mod codec;
+mod conversation;
 pub mod decide;
 mod dialect;
 pub mod error;
@@ -34,6 +35,7 @@ pub use catalog::{
     Below, Inspection, Mend, Places, Presence, RecordFacts, RecordKind, SessionCatalog, SessionQuery,
     TranscriptFormat,
 };
+pub use conversation::{Conversation, HandOver, Said, Speaker};
 pub use dialect::{CliDialect, CommandSpec, Decoder, EnvChange, EnvMap, Link, Mount, Program, StateLayout};
 pub use event::{AgentEvent, EventSink, Final, NoSink};
 pub use evidence::{Asked, EndedBy, Evidence, Exit, Observation};

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use session_core::error::CatalogError;
 use session_core::{
-    Inspection, Mend, Places, Presence, SessionCatalog, SessionQuery, TranscriptFormat, async_trait,
+    Conversation, Inspection, Mend, Places, Presence, SessionCatalog, SessionQuery, TranscriptFormat,
+    async_trait,
 };
 
 use crate::find::{Found, find, is_denied};
 use crate::mend::{end_last_line, number_records, unarchive};
-use crate::scan::{Tally, scan};
+use crate::scan::{Tally, last_said, scan};
 
 /// How much of a file is read. A session larger than this is there, whatever else it holds.
 const READ_LIMIT: u64 = 1 << 30;
@@ -29,6 +30,31 @@ impl<F: TranscriptFormat> FileCatalog<F> {
     pub fn new(format: F) -> Self {
         Self { format: Arc::new(format) }
     }
+
+    /// Finds the session's file, and does something with it, on the blocking pool.
+    async fn with_file<T: Send + 'static>(
+        &self,
+        query: SessionQuery<'_>,
+        work: impl FnOnce(&F, Found) -> Result<T, CatalogError> + Send + 'static,
+    ) -> Result<T, CatalogError> {
+        let places = self.format.places(&query);
+        let looked_at = root(&places);
+        let format = Arc::clone(&self.format);
+        let (id, cwd) = (query.id.clone(), query.cwd.to_owned());
+        let (state_dir, version) = (query.state_dir.map(Path::to_owned), query.version.cloned());
+        let done = tokio::task::spawn_blocking(move || {
+            let query = SessionQuery {
+                id: &id,
+                cwd: &cwd,
+                state_dir: state_dir.as_deref(),
+                version: version.as_ref(),
+            };
+            work(&format, find(&*format, &query, &places)?)
+        });
+        done.await.unwrap_or_else(|error| {
+            Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
+        })
+    }
 }
 
 #[async_trait]
@@ -42,28 +68,31 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
     /// # Panics
     /// Outside of a tokio runtime.
     async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError> {
-        let places = self.format.places(&query);
-        let format = Arc::clone(&self.format);
-        let id = query.id.clone();
-        let looked_at = root(&places);
-        let (cwd, state_dir) = (query.cwd.to_owned(), query.state_dir.map(Path::to_owned));
-        let version = query.version.cloned();
-        let look = tokio::task::spawn_blocking(move || {
-            let query = SessionQuery {
-                id: &id,
-                cwd: &cwd,
-                state_dir: state_dir.as_deref(),
-                version: version.as_ref(),
-            };
-            look(&*format, &query, &places)
-        });
-        let (look, id) = (look.await, query.id);
-        let inspection = look.unwrap_or_else(|error| {
-            Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
-        })?;
-        tracing::debug!(%id, path = ?inspection.path, presence = ?inspection.presence, turns = inspection.user_turns,
-            skipped = inspection.skipped_lines, torn = inspection.torn_tail, "looked at a session");
-        Ok(inspection)
+        let look = self.with_file(query, |format, found| look(format, found)).await?;
+        tracing::debug!(id = %query.id, path = ?look.path, presence = ?look.presence, turns = look.user_turns,
+            skipped = look.skipped_lines, torn = look.torn_tail, "looked at a session");
+        Ok(look)
+    }
+
+    /// # Errors
+    /// [`CatalogError`] for input/output errors, also where the file may not be read.
+    ///
+    /// # Cancel safety
+    /// Nothing is written. A dropped future leaves a read running to its end on the blocking pool.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn last_said(&self, query: SessionQuery<'_>, bytes: usize) -> Result<Conversation, CatalogError> {
+        let read = move |format: &F, found| match found {
+            Found::Nothing => Ok(Conversation::default()),
+            Found::Unusable(path) => {
+                Err(failed(&path, io::Error::new(io::ErrorKind::PermissionDenied, "it may not be read")))
+            }
+            Found::File(path, file) => {
+                last_said(format, file.take(READ_LIMIT), bytes).map_err(|error| failed(&path, error))
+            }
+        };
+        self.with_file(query, read).await
     }
 
     /// # Errors
@@ -97,12 +126,8 @@ fn root(places: &Places) -> PathBuf {
     places.exact.first().or(places.below.first().map(|below| &below.folder)).cloned().unwrap_or_default()
 }
 
-fn look(
-    format: &dyn TranscriptFormat,
-    query: &SessionQuery<'_>,
-    places: &Places,
-) -> Result<Inspection, CatalogError> {
-    match find(format, query, places)? {
+fn look(format: &dyn TranscriptFormat, found: Found) -> Result<Inspection, CatalogError> {
+    match found {
         Found::Nothing => Ok(Inspection::MISSING),
         Found::Unusable(path) => Ok(unreadable(path)),
         Found::File(path, file) => match scan_file(format, file) {

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 
-use session_core::{RecordFacts, RecordKind, TranscriptFormat};
+use session_core::{Conversation, RecordFacts, RecordKind, TranscriptFormat};
 
 /// The longest line that is read. Longer ones are left out, so that memory stays bounded.
 const LINE_LIMIT: usize = 32 << 20;
@@ -36,11 +36,32 @@ pub(crate) fn scan(format: &dyn TranscriptFormat, file: impl Read) -> io::Result
     scan_lines(format, BufReader::with_capacity(CHUNK, file), LINE_LIMIT)
 }
 
-fn scan_lines(format: &dyn TranscriptFormat, mut file: impl BufRead, limit: usize) -> io::Result<Tally> {
+fn scan_lines(format: &dyn TranscriptFormat, file: impl BufRead, limit: usize) -> io::Result<Tally> {
     let mut tally = Tally::default();
+    let bytes = each_line(file, limit, &mut |line| match line {
+        Line::Ended(line) => tally.line(format, line),
+        Line::EndedTooLong => tally.skipped_lines += 1,
+        Line::Last(line) => tally.end(format, line, false),
+        Line::LastTooLong => tally.end(format, &[], true),
+    })?;
+    tally.bytes = bytes;
+    Ok(tally)
+}
+
+/// A line, without its end.
+enum Line<'a> {
+    Ended(&'a [u8]),
+    EndedTooLong,
+    /// What stands behind the last newline; empty where nothing does.
+    Last(&'a [u8]),
+    LastTooLong,
+}
+
+/// Hands on every line, in constant memory, and says how many bytes there were.
+fn each_line(mut file: impl BufRead, limit: usize, each: &mut dyn FnMut(Line<'_>)) -> io::Result<u64> {
     // The start of a line that does not lie in one chunk.
     let mut carried = Vec::new();
-    let mut too_long = false;
+    let (mut too_long, mut bytes) = (false, 0);
     loop {
         let chunk = match file.fill_buf() {
             Ok(chunk) => chunk,
@@ -48,20 +69,20 @@ fn scan_lines(format: &dyn TranscriptFormat, mut file: impl BufRead, limit: usiz
             Err(error) => return Err(error),
         };
         if chunk.is_empty() {
-            tally.end(format, &carried, too_long);
-            return Ok(tally);
+            each(if too_long { Line::LastTooLong } else { Line::Last(&carried) });
+            return Ok(bytes);
         }
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', chunk) {
             let piece = &chunk[start..end];
             start = end + 1;
             if too_long || carried.len() + piece.len() > limit {
-                tally.skipped_lines += 1;
+                each(Line::EndedTooLong);
             } else if carried.is_empty() {
-                tally.line(format, piece);
+                each(Line::Ended(piece));
             } else {
                 carried.extend_from_slice(piece);
-                tally.line(format, &carried);
+                each(Line::Ended(&carried));
             }
             carried.clear();
             too_long = false;
@@ -74,9 +95,26 @@ fn scan_lines(format: &dyn TranscriptFormat, mut file: impl BufRead, limit: usiz
             carried.extend_from_slice(rest);
         }
         let length = chunk.len();
-        tally.bytes += length as u64;
+        bytes += length as u64;
         file.consume(length);
     }
+}
+
+/// The last of what the lines of a file say, in at most so many bytes of text.
+pub(crate) fn last_said(
+    format: &dyn TranscriptFormat,
+    file: impl Read,
+    limit: usize,
+) -> io::Result<Conversation> {
+    let mut conversation = Conversation::default();
+    each_line(BufReader::with_capacity(CHUNK, file), LINE_LIMIT, &mut |line| {
+        if let Line::Ended(line) | Line::Last(line) = line
+            && let Some(said) = format.said(line)
+        {
+            conversation.push(said, limit);
+        }
+    })?;
+    Ok(conversation)
 }
 
 impl Tally {
@@ -175,6 +213,10 @@ mod tests {
                 _ => return None,
             };
             Some(RecordFacts::new(kind))
+        }
+
+        fn said(&self, _: &[u8]) -> Option<session_core::Said> {
+            None
         }
 
         fn is_file_of(&self, _: &str, _: &session_core::SessionQuery<'_>) -> bool {

@@ -27,6 +27,10 @@ impl SessionCatalog for Altered {
         Ok(look)
     }
 
+    async fn last_said(&self, query: SessionQuery<'_>, bytes: usize) -> Result<Conversation, CatalogError> {
+        Glass(self.agent.clone()).last_said(query, bytes).await
+    }
+
     async fn mend(&self, _: SessionQuery<'_>, _: &Inspection, _: Mend) -> Result<bool, CatalogError> {
         Ok(false)
     }

@@ -12,6 +12,7 @@ mod decide_table;
 mod errors;
 mod folders;
 mod formers;
+mod hand_over;
 mod keeping;
 mod lifecycle;
 mod lifecycle_limits;

@@ -289,6 +289,13 @@ impl SessionCatalog for Glass {
             },
         })
     }
+    async fn last_said(&self, query: SessionQuery<'_>, bytes: usize) -> Result<Conversation, CatalogError> {
+        let mut conversation = Conversation::default();
+        for text in self.0.world().sessions.get(query.id.as_str()).into_iter().flatten() {
+            conversation.push(Said { by: Speaker::User, text: text.clone() }, bytes);
+        }
+        Ok(conversation)
+    }
     async fn mend(&self, _: SessionQuery<'_>, _: &Inspection, _: Mend) -> Result<bool, CatalogError> {
         Ok(false)
     }

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use session_core::{
-    Below, Inspection, Mend, NativeId, Places, RecordFacts, RecordKind, SessionCatalog as _, SessionQuery,
-    TranscriptFormat,
+    Below, Conversation, Inspection, Mend, NativeId, Places, RecordFacts, RecordKind, Said,
+    SessionCatalog as _, SessionQuery, Speaker, TranscriptFormat,
 };
 use session_transcript::FileCatalog;
 
@@ -44,6 +44,15 @@ impl TranscriptFormat for Letters {
         Some(RecordFacts { number, needs_version, inherits: text.starts_with('b'), ..RecordFacts::new(kind) })
     }
 
+    fn said(&self, line: &[u8]) -> Option<Said> {
+        let by = match self.record(line)?.kind {
+            RecordKind::Prompt => Speaker::User,
+            RecordKind::Answer => Speaker::Agent,
+            RecordKind::Other => return None,
+        };
+        Some(Said { by, text: String::from_utf8_lossy(line).into_owned() })
+    }
+
     fn numbered(&self, line: &[u8], number: u64) -> Option<Vec<u8>> {
         // Of an `o`, nobody knows how to give it one.
         (!line.starts_with(b"o")).then(|| [line, number.to_string().as_bytes()].concat())
@@ -77,6 +86,11 @@ impl Stage {
     pub(crate) async fn look(&self) -> Inspection {
         let id = NativeId::new("s");
         FileCatalog::new(Letters).inspect(self.query(&id)).await.unwrap()
+    }
+
+    pub(crate) async fn said(&self, bytes: usize) -> Result<Conversation, session_core::error::CatalogError> {
+        let id = NativeId::new("s");
+        FileCatalog::new(Letters).last_said(self.query(&id), bytes).await
     }
 
     pub(crate) async fn mend(

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::time::{Duration, SystemTime};
 
-use session_core::{Inspection, Presence};
+use session_core::{Conversation, Inspection, Presence};
 
 use crate::format::Stage;
 
@@ -64,4 +64,21 @@ async fn records_say_what_the_session_needs() {
     assert_eq!(stage.look().await.presence, Presence::Empty);
     stage.write("days/1/guess-s.log", "b0\n");
     assert_eq!(stage.look().await.presence, Presence::Present, "its turns are in another file");
+}
+
+#[tokio::test]
+async fn the_last_of_what_was_said_is_read() {
+    let stage = Stage::new();
+    assert_eq!(stage.said(10).await.unwrap(), Conversation::default(), "what is not there has said nothing");
+    stage.write("days/1/guess-s.log", "p0\na1\nrubbish\no2\np3\na4");
+    let texts = |conversation: &Conversation| -> Vec<String> {
+        conversation.said.iter().map(|said| said.text.clone()).collect()
+    };
+    let all = stage.said(100).await.unwrap();
+    assert_eq!((texts(&all), all.left_out), (["p0", "a1", "p3", "a4"].map(str::to_owned).to_vec(), 0));
+    let last = stage.said(5).await.unwrap();
+    assert_eq!((texts(&last), last.left_out), (["p3", "a4"].map(str::to_owned).to_vec(), 2));
+    std::fs::remove_file(stage.path("days/1/guess-s.log")).unwrap();
+    std::fs::create_dir(stage.path("days/1/guess-s.log")).unwrap();
+    assert!(stage.said(5).await.is_err(), "a folder is no file without words");
 }
