@@ -44,6 +44,10 @@ pub(super) fn sessions_lie_in_the_state_dir(subject: &Subject) {
         for mount in layout.mounts.iter().filter(|mount| !mount.read_only && !mount.optional) {
             assert!(mount.path.starts_with(ONE), "{}: written in {}", stage.version(), mount.path.display());
         }
+        for scratch in &layout.scratch {
+            let harmless = scratch.starts_with(ONE) && !sessions.starts_with(scratch);
+            assert!(harmless, "{}: {} would be emptied", stage.version(), scratch.display());
+        }
         stage.state_dir = Some(PathBuf::from(ONE));
         for mode in Subject::modes(&stage, &one, &two) {
             let command = stage.commands(&*subject.dialect, mode);
@@ -110,6 +114,7 @@ pub(super) fn without_a_state_dir_nothing_is_changed(subject: &Subject) {
         let layout = subject.layout(&stage, None);
         assert!(layout.env.is_empty(), "{}: {:?}", stage.version(), layout.env);
         assert!(layout.links.is_empty(), "{}: {:?}", stage.version(), layout.links);
+        assert!(layout.scratch.is_empty(), "{}: {:?}", stage.version(), layout.scratch);
         let below =
             [ONE, TWO].iter().any(|dir| layout.sessions.iter().any(|sessions| sessions.starts_with(dir)));
         assert!(!below, "{}: {:?} is a state dir that nobody gave", stage.version(), layout.sessions);

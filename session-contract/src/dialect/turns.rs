@@ -67,7 +67,10 @@ impl Stage {
         dialect: &dyn CliDialect,
         mode: Mode<'_>,
     ) -> Result<Commands, CommandError> {
-        Ok(Commands(vec![dialect.command(&self.turn(mode), &self.env)?]))
+        let turn = self.turn(mode);
+        let mut commands = dialect.preparations(&turn, &self.env)?;
+        commands.push(dialect.command(&turn, &self.env)?);
+        Ok(Commands(commands))
     }
 
     pub(crate) fn version(&self) -> String {
