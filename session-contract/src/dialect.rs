@@ -12,6 +12,7 @@ mod verdicts;
 use std::fmt;
 use std::path::PathBuf;
 
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use session_core::{CliDialect, CommandSpec, NativeId, Version};
 
 use crate::Case;
@@ -29,6 +30,7 @@ pub struct Subject {
     ids: Vec<NativeId>,
     prompt_of: Option<PromptOf>,
     gives_up_resuming: Vec<Version>,
+    divisor: u32,
 }
 
 impl fmt::Debug for Subject {
@@ -53,6 +55,7 @@ impl Subject {
             ids: Vec::new(),
             prompt_of: None,
             gives_up_resuming: Vec::new(),
+            divisor: 1,
         }
     }
 
@@ -106,6 +109,28 @@ impl Subject {
     pub fn gives_up_resuming(mut self, text: &str) -> Self {
         self.gives_up_resuming.push(version(text));
         self
+    }
+
+    /// Divides how much is tried, and tries the same every time: for those who test the suite itself.
+    ///
+    /// # Panics
+    /// Where it is zero.
+    #[must_use]
+    pub fn divided_by(mut self, divisor: u32) -> Self {
+        assert!(divisor > 0, "nothing can be divided by zero");
+        self.divisor = divisor;
+        self
+    }
+
+    /// So many random cases, none of them kept.
+    pub(crate) fn random(&self, cases: u32) -> TestRunner {
+        let cases = (cases / self.divisor).max(32);
+        let config = Config { failure_persistence: None, ..Config::with_cases(cases) };
+        if self.divisor == 1 {
+            return TestRunner::new(config);
+        }
+        // A table of who fails what has to come out the same every time.
+        TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::default()))
     }
 
     fn add_versions(&mut self, versions: Vec<Version>) {

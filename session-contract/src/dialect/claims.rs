@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use proptest::test_runner::{Config, TestRunner};
 use session_core::decide::Verdict;
 use session_core::{AgentCapabilities, Asked, ForkSupport, IdOnResume, Mode, Version};
 
@@ -27,11 +26,10 @@ fn near(subject: &Subject) -> impl Strategy<Value = Option<Version>> + use<> {
 
 /// Tries a claim on every known version and on many between them.
 fn on_versions(subject: &Subject, claim: impl Fn(&Stage) -> Result<(), String>) {
-    let config = Config { failure_persistence: None, ..Config::with_cases(1024) };
     for stage in subject.stages() {
         claim(&stage).unwrap_or_else(|wrong| panic!("{}: {wrong}", stage.version()));
     }
-    let outcome = TestRunner::new(config).run(&near(subject), |version| {
+    let outcome = subject.random(1024).run(&near(subject), |version| {
         claim(&Stage::new(&*subject.dialect, version)).map_err(TestCaseError::fail)
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use proptest::test_runner::TestCaseError;
 use serde_json::Value;
 use session_core::error::CommandError;
 use session_core::{CommandSpec, Mode};
@@ -16,7 +16,8 @@ const SPECIAL: &[char] = &['/', '@', '!', '#', '\\'];
 
 const MEBIBYTE: usize = 1 << 20;
 
-fn prompts() -> Vec<String> {
+fn prompts(subject: &Subject) -> Vec<String> {
+    let large = MEBIBYTE / subject.divisor as usize;
     let mut prompts: Vec<String> = [
         "-",
         "--help",
@@ -47,8 +48,8 @@ fn prompts() -> Vec<String> {
     ]
     .map(str::to_owned)
     .into();
-    prompts.push("p".repeat(MEBIBYTE));
-    prompts.push(format!("/{}", "slash and more ".repeat(MEBIBYTE / 15)));
+    prompts.push("p".repeat(large));
+    prompts.push(format!("/{}", "slash and more ".repeat(large / 15)));
     prompts
 }
 
@@ -75,7 +76,7 @@ pub(super) fn the_prompt_is_no_argument(subject: &Subject) {
                 .args()
                 .map(|arg| arg.to_string_lossy().into_owned())
                 .filter(|arg| !arg.trim().is_empty());
-            for prompt in prompts().into_iter().chain(own).chain([PLAIN.to_owned()]) {
+            for prompt in prompts(subject).into_iter().chain(own).chain([PLAIN.to_owned()]) {
                 let before = plain.count(&prompt);
                 let stage = Stage::new(&*subject.dialect, stage.installation.version.clone()).prompt(&prompt);
                 let Some(commands) = taken(subject, &stage, mode) else { continue };
@@ -138,7 +139,7 @@ pub(super) fn the_prompt_reaches_the_agent_verbatim(subject: &Subject) {
     let (one, two) = subject.two_ids();
     for stage in subject.stages() {
         for mode in Subject::modes(&stage, &one, &two) {
-            for prompt in prompts().iter().map(String::as_str).chain([PLAIN, one.as_str()]) {
+            for prompt in prompts(subject).iter().map(String::as_str).chain([PLAIN, one.as_str()]) {
                 let stage = Stage::new(&*subject.dialect, stage.installation.version.clone()).prompt(prompt);
                 let Some(commands) = taken(subject, &stage, mode) else { continue };
                 let carried = subject.carries(commands.last(), prompt);
@@ -151,13 +152,13 @@ pub(super) fn the_prompt_reaches_the_agent_verbatim(subject: &Subject) {
 /// The same for texts that nobody thought of.
 pub(super) fn any_prompt_reaches_the_agent_verbatim(subject: &Subject) {
     let (one, two) = subject.two_ids();
-    let text = prop_oneof![any::<String>(), "[-/@!#a-z \\n]{1,12}", "\\PC{1,40}"];
+    let any_text = prop::collection::vec(any::<char>(), 1..40).prop_map(String::from_iter);
+    let text = prop_oneof![any_text, "[-/@!#a-z \\n]{1,12}", "\\PC{1,40}"];
     let text =
         text.prop_filter("a prompt says something", |text| !text.trim().is_empty() && !text.contains('\0'));
     let versions = subject.tried_versions();
     let version = proptest::sample::select(versions);
-    let config = Config { failure_persistence: None, ..Config::with_cases(256) };
-    let outcome = TestRunner::new(config).run(&(text, version), |(text, version)| {
+    let outcome = subject.random(256).run(&(text, version), |(text, version)| {
         let stage = Stage::new(&*subject.dialect, version).prompt(&text);
         for mode in Subject::modes(&stage, &one, &two) {
             if let Some(commands) = taken(subject, &stage, mode)
@@ -181,7 +182,7 @@ pub(super) fn a_prompt_over_the_limit_is_refused(subject: &Subject) {
                 let text = "p".repeat(bytes);
                 Stage::new(&*subject.dialect, stage.installation.version.clone()).prompt(&text)
             };
-            let full = of(limit.unwrap_or(8 * MEBIBYTE));
+            let full = of(limit.unwrap_or(8 * MEBIBYTE / subject.divisor as usize));
             let commands = taken(subject, &full, mode);
             let carried = commands.is_some_and(|commands| subject.carries(commands.last(), &full.prompt));
             assert!(carried, "{}: {mode:?} with {} bytes", full.version(), full.prompt.len());

@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use proptest::test_runner::{Config, TestRunner};
 use session_core::decide::Verdict;
 use session_core::{AgentEvent, Decoder, Mode, NativeId, Observation};
 
@@ -25,10 +24,6 @@ const NOISE: &[&[u8]] = &[
     br#"{"type":"rejoin_contract_unknown","text":"\ud83d"}"#,
     br#"{"rejoin_contract":[1,2,{"deep":null}]}"#,
 ];
-
-fn config(cases: u32) -> Config {
-    Config { failure_persistence: None, ..Config::with_cases(cases) }
-}
 
 /// The lines of all fixtures, each once, as far as a test can take them.
 fn real_lines(subject: &Subject) -> Vec<Vec<u8>> {
@@ -83,7 +78,7 @@ fn take(decoder: &mut dyn Decoder, line: &[u8], into: &mut Vec<String>) {
 /// No bytes make a decoder fail, in whatever order they come.
 pub(super) fn any_bytes_are_read(subject: &Subject) {
     let lines = prop::collection::vec(any_line(subject), 0..16);
-    let outcome = TestRunner::new(config(512)).run(&(any_mode(subject), lines), |(mode, lines)| {
+    let outcome = subject.random(512).run(&(any_mode(subject), lines), |(mode, lines)| {
         let mut decoder = decoder(subject, mode_of(&mode));
         let mut observation = Observation::default();
         for line in &lines {
@@ -98,7 +93,7 @@ pub(super) fn any_bytes_are_read(subject: &Subject) {
 pub(super) fn the_same_lines_are_the_same_events(subject: &Subject) {
     let lines = || prop::collection::vec(any_line(subject), 0..10);
     let input = (any_mode(subject), lines(), lines());
-    let outcome = TestRunner::new(config(128)).run(&input, |(mode, lines, others)| {
+    let outcome = subject.random(128).run(&input, |(mode, lines, others)| {
         let mode = mode_of(&mode);
         let (mut alone, mut among) = (Vec::new(), Vec::new());
         let mut first = decoder(subject, mode);
@@ -138,7 +133,7 @@ pub(super) fn noise_says_nothing(subject: &Subject) {
     let fixtures: Vec<_> = (0..subject.fixtures.len()).collect();
     assert!(!fixtures.is_empty(), "fixtures are needed");
     let noise = prop::collection::vec((any::<Index>(), select(NOISE)), 1..6);
-    let outcome = TestRunner::new(config(512)).run(&(select(fixtures), noise), |(at, noise)| {
+    let outcome = subject.random(512).run(&(select(fixtures), noise), |(at, noise)| {
         let (fixture, dialect) = (&subject.fixtures[at], &*subject.dialect);
         let plain = fixture.fold(dialect, &fixture.lines());
         let noisy = fixture.fold(dialect, &with_noise(fixture, &noise));
@@ -155,17 +150,21 @@ pub(super) fn noise_says_nothing(subject: &Subject) {
     );
 }
 
-/// A tool can put 50 MB on one line. The run goes on.
+/// A tool can put 50 MB on one line, and the line can be cut. The run goes on, and of what is no event little is kept.
 pub(super) fn a_huge_line_is_survived(subject: &Subject) {
-    const SIZE: usize = 50 * 1000 * 1000;
     let completed = |fixture: &&Fixture| fixture.verdict == Verdict::Completed;
-    let fixture =
-        subject.fixtures.iter().find(completed).unwrap_or_else(|| panic!("a completed fixture is needed"));
+    let fixture = subject
+        .fixtures
+        .iter()
+        .find(completed)
+        .unwrap_or_else(|| panic!("a fixture of a completed run is needed"));
     let mut huge = br#"{"type":"rejoin_contract_unknown","text":""#.to_vec();
-    huge.resize(SIZE, b'x');
+    huge.resize(50 * 1000 * 1000 / subject.divisor as usize, b'x');
+    let cut = huge.clone();
     huge.extend(br#""}"#);
     let mut lines = fixture.lines();
-    lines.insert(lines.len() / 2, &huge);
+    let middle = lines.len() / 2;
+    lines.splice(middle..middle, [huge.as_slice(), cut.as_slice()]);
     let observation = fixture.fold(&*subject.dialect, &lines);
     assert!(observation.noise_head.len() < 64 * 1024, "what is kept of noise is bounded");
     let verdict = subject.dialect.classify(&fixture.evidence(observation, fixture.exit));

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use proptest::test_runner::{Config, TestRunner};
 use session_core::decide::{Activity, Verdict};
 use session_core::{Asked, EndedBy, Evidence, Exit, Observation};
 
@@ -153,8 +152,7 @@ pub(super) fn unknown_words_condemn_nothing(subject: &Subject) {
         any::<bool>(),
         select(subject.tried_versions()),
     );
-    let config = Config { failure_persistence: None, ..Config::with_cases(512) };
-    let outcome = TestRunner::new(config).run(&input, |(words, exit, asked, on_stderr, version)| {
+    let outcome = subject.random(512).run(&input, |(words, exit, asked, on_stderr, version)| {
         let mut observation = Observation::default();
         if !on_stderr {
             observation.noise_head.clone_from(&words);
@@ -211,7 +209,14 @@ pub(super) fn the_words_of_the_model_condemn_nothing(subject: &Subject) {
             let Some(stdout) = replace(&fixture.stdout, &in_json(&answer), &in_json(text)) else { continue };
             said += 1;
             let told = Fixture { stdout, ..fixture.clone() };
-            let verdict = subject.judge(&told.whole(dialect));
+            let evidence = told.whole(dialect);
+            assert_eq!(
+                evidence.observation.session,
+                fixture.session,
+                "{} that answers {text:?}",
+                fixture.name()
+            );
+            let verdict = subject.judge(&evidence);
             assert_eq!(verdict, Verdict::Completed, "{} that answers {text:?}", fixture.name());
             let lines = told.lines();
             let Some(cut) =
