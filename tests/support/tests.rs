@@ -9,6 +9,8 @@ mod claude;
 mod http;
 #[path = "tests/model.rs"]
 mod model;
+#[path = "tests/openai.rs"]
+mod openai;
 #[cfg(unix)]
 #[path = "tests/processes.rs"]
 mod processes;
