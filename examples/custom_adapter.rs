@@ -79,6 +79,10 @@ impl CliDialect for Notes {
         Ok(CommandSpec { args, stdin: turn.prompt.into(), ..CommandSpec::default() })
     }
 
+    fn preparations(&self, _: &Turn<'_>, _: &EnvMap) -> Result<Vec<CommandSpec>, CommandError> {
+        Ok(Vec::new())
+    }
+
     fn decoder(&self, _: &Turn<'_>) -> Box<dyn Decoder> {
         Box::new(NotesDecoder::default())
     }

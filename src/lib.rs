@@ -17,7 +17,7 @@ pub use session_core::decide::Why;
 pub use session_core::error::{self, RunError};
 pub use session_core::{
     Agent, AgentCapabilities, AgentEvent, AgentId, AttemptNote, AuditEntry, AuditEvent, AuditSeq, Cancel,
-    EventSink, Evidence, FailedRun, Limits, LlmRequest, LlmResult, MailboxId, NativeId, NoSink,
+    EventSink, Evidence, FailedRun, HandOver, Limits, LlmRequest, LlmResult, MailboxId, NativeId, NoSink,
     RESUME_SETTING, Recorded, ResumePolicy, ResumeSetting, Route, RunId, SessionKey, SessionName,
     SessionRecord, SessionRef, SessionStore, Totals, Usage, Warning,
 };

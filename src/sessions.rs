@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use session_core::error::{RunError, StoreError};
+use session_core::error::{HandOverError, RunError, StoreError};
 use session_core::{
-    Agent, AuditEntry, AuditSeq, EventSink, Lifecycle, LlmRequest, LlmResult, ResumeSetting, SessionKey,
-    SessionRecord, SessionStore,
+    Agent, AuditEntry, AuditSeq, EventSink, HandOver, Lifecycle, LlmRequest, LlmResult, ResumeSetting,
+    SessionKey, SessionRecord, SessionStore,
 };
 use session_process::SystemHost;
 
@@ -55,6 +55,18 @@ impl Sessions {
     /// [`StoreError`] when the store could not be asked.
     pub async fn record(&self, key: &SessionKey) -> Result<Option<SessionRecord>, StoreError> {
         self.0.record(key).await
+    }
+
+    /// The last of what was said in a key's conversation, as a text to put before the prompt of another agent: at most
+    /// about `bytes` of what was said, newest kept, delimited, and with a word on what it leaves out.
+    ///
+    /// # Errors
+    /// [`HandOverError`]: nothing is bound to the key, or it cannot be read.
+    ///
+    /// # Cancel safety
+    /// Nothing is written.
+    pub async fn hand_over(&self, key: &SessionKey, bytes: usize) -> Result<HandOver, HandOverError> {
+        self.0.hand_over(key, bytes).await
     }
 
     /// Reads the audit log of a key, oldest first, after the given number.

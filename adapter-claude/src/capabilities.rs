@@ -1,6 +1,6 @@
 //! What each version can do: data, one row per change of behaviour.
 
-use session_core::{AgentCapabilities, CostScope, ForkSupport, IdOnResume, ReachCapability, Version};
+use session_core::{AgentCapabilities, FigureScope, ForkSupport, IdOnResume, ReachCapability, Version};
 
 /// The exact versions whose behaviour was verified on the real program.
 pub const VERIFIED: &[&str] = &["2.0.14", "2.1.197", "2.1.332"];
@@ -93,9 +93,16 @@ pub const CLAIMS: &[Claim] = &[
         since: (2, 1, 282),
         what: "the cost goes on over the resumes of a session; tokens stay those of the run",
         seen: "2.1.276 starts at zero, 2.1.282 does not; fixtures 2.1.332/resume and 2.1.332/fork",
-        raise: |c| c.cost_scope = CostScope::Session,
+        raise: |c| c.cost_scope = FigureScope::Session,
     },
 ];
+
+/// The version in what the probe printed: `2.1.332 (Claude Code)` in all versions tried, with or without a banner of a
+/// launcher around it.
+pub(crate) fn version(printed: &str) -> Option<Version> {
+    let worded = printed.lines().find_map(|line| Version::parse(line.trim().strip_suffix("(Claude Code)")?));
+    worded.or_else(|| Version::parse(printed))
+}
 
 /// What this version can do. Without a version, or for one that is newer than all verified ones, the newest
 /// rules hold, as not verified.

@@ -16,18 +16,18 @@ fn each_version_has_its_rules() {
     use IdOnResume::{Kept, Replaced};
     use ReachCapability::{Anywhere, Repository, SameFolder};
     let rows = [
-        ("1.0.44", false, Replaced, No, SameFolder, CostScope::Process, None, false),
-        ("1.0.60", true, Replaced, No, SameFolder, CostScope::Process, None, false),
-        ("1.0.123", true, Replaced, AgentChoosesId, SameFolder, CostScope::Process, None, false),
-        ("1.0.124", true, Kept, AgentChoosesId, SameFolder, CostScope::Process, None, false),
-        ("2.0.14", true, Kept, AgentChoosesId, SameFolder, CostScope::Process, None, true),
-        ("2.0.73", true, Kept, CallerChoosesId, SameFolder, CostScope::Process, None, false),
-        ("2.1.50", true, Kept, CallerChoosesId, SameFolder, CostScope::Process, None, false),
-        ("2.1.197", true, Kept, CallerChoosesId, Repository, CostScope::Process, Some(10_000_000), true),
-        ("2.1.238", true, Kept, CallerChoosesId, Anywhere, CostScope::Process, Some(10_000_000), false),
-        ("2.1.281", true, Kept, CallerChoosesId, Anywhere, CostScope::Process, Some(10_000_000), false),
-        ("2.1.332", true, Kept, CallerChoosesId, Anywhere, CostScope::Session, Some(10_000_000), true),
-        ("9.0.0", true, Kept, CallerChoosesId, Anywhere, CostScope::Session, Some(10_000_000), false),
+        ("1.0.44", false, Replaced, No, SameFolder, FigureScope::Process, None, false),
+        ("1.0.60", true, Replaced, No, SameFolder, FigureScope::Process, None, false),
+        ("1.0.123", true, Replaced, AgentChoosesId, SameFolder, FigureScope::Process, None, false),
+        ("1.0.124", true, Kept, AgentChoosesId, SameFolder, FigureScope::Process, None, false),
+        ("2.0.14", true, Kept, AgentChoosesId, SameFolder, FigureScope::Process, None, true),
+        ("2.0.73", true, Kept, CallerChoosesId, SameFolder, FigureScope::Process, None, false),
+        ("2.1.50", true, Kept, CallerChoosesId, SameFolder, FigureScope::Process, None, false),
+        ("2.1.197", true, Kept, CallerChoosesId, Repository, FigureScope::Process, Some(10_000_000), true),
+        ("2.1.238", true, Kept, CallerChoosesId, Anywhere, FigureScope::Process, Some(10_000_000), false),
+        ("2.1.281", true, Kept, CallerChoosesId, Anywhere, FigureScope::Process, Some(10_000_000), false),
+        ("2.1.332", true, Kept, CallerChoosesId, Anywhere, FigureScope::Session, Some(10_000_000), true),
+        ("9.0.0", true, Kept, CallerChoosesId, Anywhere, FigureScope::Session, Some(10_000_000), false),
     ];
     for (version, chosen, id, fork, reach, cost, limit, verified) in rows {
         let found = at(version);
@@ -50,4 +50,13 @@ fn each_version_has_its_rules() {
 #[test]
 fn an_unknown_version_has_the_newest_rules_unverified() {
     assert_eq!(of(None), at("9.0.0"));
+}
+
+#[test]
+fn the_version_is_found_behind_a_banner() {
+    let numbers = |printed: &str| super::version(printed).map(|version| version.numbers);
+    assert_eq!(numbers("2.1.332 (Claude Code)\n"), Some([2, 1, 332]));
+    assert_eq!(numbers("Now using node v20.20.2\n2.0.14 (Claude Code)\nbye 1.0\n"), Some([2, 0, 14]));
+    assert_eq!(numbers("3.0.0\n"), Some([3, 0, 0]), "worded otherwise one day");
+    assert_eq!(numbers("hello"), None);
 }

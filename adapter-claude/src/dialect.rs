@@ -53,6 +53,10 @@ impl CliDialect for ClaudeDialect {
         command::version_probe()
     }
 
+    fn version(&self, printed: &str) -> Option<Version> {
+        capabilities::version(printed)
+    }
+
     fn capabilities(&self, version: Option<&Version>) -> AgentCapabilities {
         capabilities::of(version)
     }
@@ -63,6 +67,10 @@ impl CliDialect for ClaudeDialect {
 
     fn command(&self, turn: &Turn<'_>, _: &EnvMap) -> Result<CommandSpec, CommandError> {
         command::of(&self.options, turn)
+    }
+
+    fn preparations(&self, _: &Turn<'_>, _: &EnvMap) -> Result<Vec<CommandSpec>, CommandError> {
+        Ok(Vec::new())
     }
 
     fn decoder(&self, turn: &Turn<'_>) -> Box<dyn Decoder> {

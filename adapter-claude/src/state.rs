@@ -53,8 +53,8 @@ pub(crate) fn layout(state_dir: Option<&Path>, env: &EnvMap, version: Option<&Ve
     let mut layout = StateLayout {
         sessions: Some(state.join("projects")),
         env: vec![EnvChange::set(CONFIG_DIR, state)],
-        links: Vec::new(),
         mounts: vec![Mount { path: state.to_owned(), read_only: false, optional: false }],
+        ..StateLayout::default()
     };
     // A folder of its own for the login: known to 2.1.197 and 2.1.332, unknown to 2.0.14.
     let knows_storage = version.is_none_or(|version| version.at_least(2, 1, 197));

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use session_core::{EnvMap, Places, RecordFacts, RecordKind, SessionQuery, TranscriptFormat};
+use session_core::{
+    Below, EnvMap, Places, RecordFacts, RecordKind, Said, SessionQuery, Speaker, TranscriptFormat,
+};
 
 use crate::state::config_dir;
 use crate::wire::{Message, Text};
@@ -90,21 +92,40 @@ impl TranscriptFormat for ClaudeTranscripts {
             .map(|name| projects.join(name).join(&file))
             .collect();
         exact.dedup();
-        Places { exact, in_children_of: Some((projects, file)) }
+        Places { exact, below: vec![Below { folder: projects, depth: 1 }] }
+    }
+
+    fn is_file_of(&self, name: &str, query: &SessionQuery<'_>) -> bool {
+        name.strip_suffix(".jsonl") == Some(query.id.as_str())
     }
 
     fn record(&self, line: &[u8]) -> Option<RecordFacts> {
-        if line.trim_ascii_start().first() != Some(&b'{') {
-            return None;
-        }
-        let record = serde_json::from_slice::<Record<'_>>(line).ok().or_else(|| {
-            // A record whose other fields changed their type is still a record.
-            let Kind { kind } = serde_json::from_slice(line).ok()?;
-            Some(Record { kind, ..Record::default() })
-        })?;
+        let record = Record::parse(line)?;
         let kind = record.kind()?;
         let cwd = record.cwd.filter(|cwd| !cwd.as_str().is_empty()).map(|cwd| PathBuf::from(cwd.as_str()));
-        Some(RecordFacts { kind, cwd })
+        Some(RecordFacts { cwd, ..RecordFacts::new(kind) })
+    }
+
+    fn said(&self, line: &[u8]) -> Option<Said> {
+        let record = Record::parse(line)?;
+        let by = match record.kind()? {
+            RecordKind::Prompt => Speaker::User,
+            RecordKind::Answer => Speaker::Agent,
+            RecordKind::Other => return None,
+        };
+        let blocks = record.message.as_ref()?.content.0.iter().filter(|block| block.is("text"));
+        // Slashes at the beginning of a prompt are a block of their own.
+        let joint = if by == Speaker::User { "" } else { "\n" };
+        let texts: Vec<_> = blocks.filter_map(|block| block.text.as_ref()).map(Text::as_str).collect();
+        Some(Said { by, text: texts.join(joint) }).filter(|said| !said.text.trim().is_empty())
+    }
+
+    fn numbered(&self, _: &[u8], _: u64) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn unarchived(&self, _: &Path) -> Option<PathBuf> {
+        None
     }
 }
 
@@ -129,7 +150,18 @@ struct Record<'a> {
     is_api_error_message: Option<bool>,
 }
 
-impl Record<'_> {
+impl<'a> Record<'a> {
+    fn parse(line: &'a [u8]) -> Option<Self> {
+        if line.trim_ascii_start().first() != Some(&b'{') {
+            return None;
+        }
+        serde_json::from_slice::<Self>(line).ok().or_else(|| {
+            // A record whose other fields changed their type is still a record.
+            let Kind { kind } = serde_json::from_slice(line).ok()?;
+            Some(Record { kind, ..Record::default() })
+        })
+    }
+
     /// `None`: it has no type, so it is no record.
     fn kind(&self) -> Option<RecordKind> {
         let kind = self.kind.as_ref()?.as_str();

@@ -41,7 +41,7 @@ fn places(env: &[(&str, &str)], cwd: &str, state: Option<&str>, version: Option<
 fn the_place_follows_environment_and_state_dir() {
     let home = places(&[("HOME", "/home/u")], "/w", None, None, ID);
     assert_eq!(home.exact, [PathBuf::from(format!("/home/u/.claude/projects/-w/{ID}.jsonl"))]);
-    assert_eq!(home.in_children_of, Some(("/home/u/.claude/projects".into(), format!("{ID}.jsonl"))));
+    assert_eq!(home.below, [Below { folder: "/home/u/.claude/projects".into(), depth: 1 }]);
     let chosen = places(&[("HOME", "/home/u"), ("CLAUDE_CONFIG_DIR", "/c")], "/w", None, None, ID);
     assert_eq!(chosen.exact, [PathBuf::from(format!("/c/projects/-w/{ID}.jsonl"))]);
     let state = places(&[("CLAUDE_CONFIG_DIR", "/c")], "/w", Some("/s"), None, ID);
@@ -72,7 +72,7 @@ fn an_id_that_is_none_leads_nowhere() {
 fn prompts_and_answers_of_the_main_conversation_count() {
     let prompt = r#"{"type":"user","cwd":"/w","message":{"role":"user","content":"hi"}}"#;
     let facts = format().record(prompt.as_bytes()).unwrap();
-    assert_eq!(facts, RecordFacts { kind: RecordKind::Prompt, cwd: Some("/w".into()) });
+    assert_eq!(facts, RecordFacts { cwd: Some("/w".into()), ..RecordFacts::new(RecordKind::Prompt) });
     let blocks =
         r#"{"type":"user","message":{"content":[{"type":"text","text":"/"},{"type":"text","text":"x"}]}}"#;
     assert_eq!(kind(blocks), Some(RecordKind::Prompt));
@@ -114,5 +114,26 @@ proptest! {
     fn any_folder_has_a_safe_name(cwd in "\\PC{0,300}") {
         let name = project_name(Path::new(&cwd), true);
         prop_assert!(name.len() <= 208 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-'));
+    }
+}
+
+#[test]
+fn only_words_of_the_main_conversation_are_said() {
+    let said = |line: &str| format().said(line.as_bytes()).map(|said| (said.by, said.text));
+    let user = |text: &str| Some((Speaker::User, text.to_owned()));
+    assert_eq!(said(r#"{"type":"user","message":{"content":"hi\n"}}"#), user("hi\n"));
+    let slashes = r#"{"type":"user","message":{"content":[{"type":"text","text":"/"},{"type":"text","text":"clear"}]}}"#;
+    assert_eq!(said(slashes), user("/clear"));
+    let answer = r#"{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a"},{"type":"tool_use","id":"t","name":"Bash"},{"type":"text","text":"b"}]}}"#;
+    assert_eq!(said(answer), Some((Speaker::Agent, "a\nb".to_owned())));
+    for nothing in [
+        r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"secret"}]}}"#,
+        r#"{"type":"user","isMeta":true,"message":{"content":"caveat"}}"#,
+        r#"{"type":"user","isSidechain":true,"message":{"content":"go"}}"#,
+        r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash"}]}}"#,
+        r#"{"type":"summary","summary":"words"}"#,
+        "rubbish",
+    ] {
+        assert_eq!(said(nothing), None, "{nothing}");
     }
 }

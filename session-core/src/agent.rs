@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use crate::decide::{Reach, Verdict};
 use crate::error::AgentError;
 use crate::{
-    AgentId, Cancel, CostScope, EventSink, Evidence, Limits, NativeId, RunId, SessionCatalog, SessionName,
+    AgentId, Cancel, EventSink, Evidence, FigureScope, Limits, NativeId, RunId, SessionCatalog, SessionName,
 };
 
 /// A version as the agent prints it, ordered by its three numbers.
@@ -101,7 +101,9 @@ pub struct AgentCapabilities {
     /// Whether the agent can run sessions in the background.
     pub background: bool,
     /// What the cost figure counts.
-    pub cost_scope: CostScope,
+    pub cost_scope: FigureScope,
+    /// What the token figures count.
+    pub usage_scope: FigureScope,
     /// The largest prompt that this version takes, in bytes.
     pub prompt_limit: Option<usize>,
     /// Whether these claims were verified on the real agent in this version family; otherwise the nearest
@@ -144,7 +146,8 @@ impl AgentCapabilities {
         rewind: false,
         names: false,
         background: false,
-        cost_scope: CostScope::Process,
+        cost_scope: FigureScope::Process,
+        usage_scope: FigureScope::Process,
         prompt_limit: None,
         verified: false,
     };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 
 use crate::error::CatalogError;
-use crate::{NativeId, Version};
+use crate::{Conversation, NativeId, Said, Version};
 
 /// Which session to look at.
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +57,37 @@ pub struct Inspection {
     pub open_tail: bool,
     /// Lines that are no records.
     pub skipped_lines: u64,
+    /// Records that are not there, by the numbers of those that are.
+    pub missing_records: u64,
+    /// Records without a number behind numbered ones: an older version wrote them, and a newer one refuses them.
+    pub unnumbered: u64,
+    /// Whether it lies where the agent keeps what is archived.
+    pub archived: bool,
+    /// The oldest version of the agent that may continue it.
+    pub needs_version: Option<[u64; 3]>,
+}
+
+/// A cure for a session's file that loses nothing of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Mend {
+    /// Give the last line its end, so that what the agent appends next is not glued to it.
+    EndLastLine,
+    /// Give the records that an older version wrote the numbers that a newer one wants.
+    NumberRecords,
+    /// Put the file back from the agent's archive.
+    Unarchive,
+}
+
+impl Mend {
+    /// Whether it may only be done in a state dir of the key, where nobody else writes.
+    #[must_use]
+    pub const fn needs_own_dir(self) -> bool {
+        match self {
+            Self::EndLastLine => false,
+            Self::NumberRecords | Self::Unarchive => true,
+        }
+    }
 }
 
 impl Inspection {
@@ -71,7 +102,30 @@ impl Inspection {
         torn_tail: false,
         open_tail: false,
         skipped_lines: 0,
+        missing_records: 0,
+        unnumbered: 0,
+        archived: false,
+        needs_version: None,
     };
+
+    /// What would make it better, in the order in which it is to be done.
+    pub fn mends(&self) -> impl Iterator<Item = Mend> {
+        let ailments = [
+            (self.open_tail, Mend::EndLastLine),
+            (self.unnumbered > 0, Mend::NumberRecords),
+            (self.archived, Mend::Unarchive),
+        ];
+        ailments.into_iter().filter_map(|(ails, mend)| ails.then_some(mend))
+    }
+
+    /// Whether a version may continue it; an unknown one is taken for a new one.
+    #[must_use]
+    pub fn suits(&self, version: Option<&Version>) -> bool {
+        match (self.needs_version, version) {
+            (Some(needed), Some(version)) => version.numbers >= needed,
+            (None, _) | (_, None) => true,
+        }
+    }
 }
 
 /// Looks at the session files of one agent.
@@ -83,13 +137,23 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
     /// [`CatalogError`] when nobody can look; then nothing is known about the session.
     async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError>;
 
-    /// Gives a last line without an end its end, so that what the agent appends next is not glued to it, and says
-    /// whether it did. Only a file that still has this many bytes: one that grew has a writer. Writes nothing else,
-    /// and never through a link.
+    /// The last of what was said in the session's main conversation, in at most so many bytes of text.
     ///
     /// # Errors
-    /// [`CatalogError`] when it could not be done; then nothing was written.
-    async fn end_last_line(&self, path: &Path, bytes: u64) -> Result<bool, CatalogError>;
+    /// [`CatalogError`] when nobody can look. A session that is not there has said nothing.
+    async fn last_said(&self, query: SessionQuery<'_>, bytes: usize) -> Result<Conversation, CatalogError>;
+
+    /// Carries out one cure on the file that was looked at, and says whether it did. Only a file that did not change
+    /// since: one that did has a writer. Nothing else is written, and nothing through a link.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when it could not be done; then the file is as it was.
+    async fn mend(
+        &self,
+        query: SessionQuery<'_>,
+        look: &Inspection,
+        mend: Mend,
+    ) -> Result<bool, CatalogError>;
 }
 
 /// Where a session's file may lie, best first.
@@ -97,8 +161,17 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
 pub struct Places {
     /// Exact paths.
     pub exact: Vec<PathBuf>,
-    /// Folders of which any child folder may hold the file, with the file's name.
-    pub in_children_of: Option<(PathBuf, String)>,
+    /// Folders to search where there is nothing at those; of several files, the newest counts.
+    pub below: Vec<Below>,
+}
+
+/// A folder to search for the files that [`TranscriptFormat::is_file_of`] accepts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Below {
+    /// The folder.
+    pub folder: PathBuf,
+    /// How many folders lie between it and the file.
+    pub depth: u8,
 }
 
 /// One record of a session file, as far as an inspection needs it.
@@ -108,6 +181,20 @@ pub struct RecordFacts {
     pub kind: RecordKind,
     /// The folder noted in it.
     pub cwd: Option<PathBuf>,
+    /// The agent's own number of the record, where the format has one.
+    pub number: Option<u64>,
+    /// The oldest version of the agent that may continue a session with this record.
+    pub needs_version: Option<[u64; 3]>,
+    /// Whether the conversation begins in another file, which this one goes on from.
+    pub inherits: bool,
+}
+
+impl RecordFacts {
+    /// A record of which nothing else is known.
+    #[must_use]
+    pub const fn new(kind: RecordKind) -> Self {
+        Self { kind, cwd: None, number: None, needs_version: None, inherits: false }
+    }
 }
 
 /// What a record is.
@@ -126,6 +213,18 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
     /// Where the session's file may lie.
     fn places(&self, query: &SessionQuery<'_>) -> Places;
 
+    /// Whether a file of this name, found below a folder to search, is the session's.
+    fn is_file_of(&self, name: &str, query: &SessionQuery<'_>) -> bool;
+
     /// Reads one line. `None`: it is no record of this format. Total over all bytes.
     fn record(&self, line: &[u8]) -> Option<RecordFacts>;
+
+    /// What a line says in the main conversation. `None`: nothing, or nothing in words. Total over all bytes.
+    fn said(&self, line: &[u8]) -> Option<Said>;
+
+    /// The record of this line with that number. `None`: it cannot have one.
+    fn numbered(&self, line: &[u8], number: u64) -> Option<Vec<u8>>;
+
+    /// Where a file of the archive belongs. `None`: this path is not in the archive.
+    fn unarchived(&self, path: &Path) -> Option<PathBuf>;
 }

@@ -14,7 +14,7 @@ pub use facts::{
     Activity, Attempt, AttemptFacts, Bound, Consent, Continuity, History, IdShape, Leftover, Patience,
     Persisted, PlanFacts, Policy, Reach, RecordFact, Support, Transcript, Verdict, Workdir,
 };
-pub use next::{Next, next};
+pub use next::{Next, next, weigh};
 pub use plan::{Plan, plan};
 pub use settle::{SettleFacts, Settlement, condemns, settle};
 pub use why::Why;

@@ -165,6 +165,8 @@ pub struct StateLayout {
     /// Environment changes that make the agent use the state dir. The runner carries them out before those of the
     /// command.
     pub env: Vec<EnvChange>,
+    /// Directories that hold only what the agent makes anew by itself. Each is emptied, or made, before a run.
+    pub scratch: Vec<PathBuf>,
     /// Links to make in the state dir before a run.
     pub links: Vec<Link>,
     /// What a sandbox has to mount, the work tree aside.
@@ -193,6 +195,12 @@ pub trait CliDialect: Debug + Send + Sync + 'static {
     /// How to ask for the version.
     fn version_probe(&self) -> CommandSpec;
 
+    /// The version in what the probe printed. A launcher may print more, before or after: a dialect that knows how its
+    /// agent words it looks for that first.
+    fn version(&self, printed: &str) -> Option<Version> {
+        Version::parse(printed)
+    }
+
     /// What this version can do; `None` when the version could not be told.
     fn capabilities(&self, version: Option<&Version>) -> AgentCapabilities;
 
@@ -204,6 +212,14 @@ pub trait CliDialect: Debug + Send + Sync + 'static {
     /// # Errors
     /// [`CommandError`] when this version cannot be asked for that.
     fn command(&self, turn: &Turn<'_>, env: &EnvMap) -> Result<CommandSpec, CommandError>;
+
+    /// Commands to run before that one, in order, in the same folder and environment: such as one that makes the
+    /// session under a chosen id, without calling the model. What they print is not looked at; where one fails, the
+    /// attempt ends with its exit and its stderr.
+    ///
+    /// # Errors
+    /// [`CommandError`] when this version cannot be asked for that.
+    fn preparations(&self, turn: &Turn<'_>, env: &EnvMap) -> Result<Vec<CommandSpec>, CommandError>;
 
     /// A decoder for one attempt.
     fn decoder(&self, turn: &Turn<'_>) -> Box<dyn Decoder>;

@@ -321,6 +321,39 @@ fn said_text(run: &FailedRun) -> String {
         .unwrap_or_default()
 }
 
+/// A conversation that could not be handed over.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HandOverError {
+    /// Nothing is bound to the key, or nothing that this version can read.
+    #[error("{key} has no session to hand over")]
+    NoSession {
+        /// The key.
+        key: SessionKey,
+    },
+    /// The agent is not registered.
+    #[error("no agent {agent} is registered")]
+    UnknownAgent {
+        /// The agent.
+        agent: AgentId,
+    },
+    /// Nobody can look into the agent's sessions.
+    #[error("{agent} has no catalog of its sessions")]
+    NoCatalog {
+        /// The agent.
+        agent: AgentId,
+    },
+    /// The agent could not be asked for its version.
+    #[error("the agent could not be asked")]
+    Agent(#[source] AgentError),
+    /// The store could not be asked.
+    #[error("the store could not be asked")]
+    Store(#[source] StoreError),
+    /// The session could not be read.
+    #[error("the session could not be read")]
+    Catalog(#[source] CatalogError),
+}
+
 /// An error with everything that caused it, on one line: `Display` of an error says one level only.
 ///
 /// ```

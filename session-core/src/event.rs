@@ -98,7 +98,7 @@ pub struct Final {
     pub api_status: Option<u16>,
     /// The agent's count of turns, where it gives one.
     pub turns: Option<u64>,
-    /// Tokens of this process.
+    /// Tokens; what they count is a capability of the version.
     pub usage: Usage,
     /// The agent's cost figure, in US dollars; what it counts is a capability of the version.
     pub cost_usd: Option<f64>,

@@ -5,6 +5,7 @@ mod audit;
 mod cancel;
 mod catalog;
 pub mod codec;
+mod conversation;
 pub mod decide;
 mod dialect;
 pub mod error;
@@ -31,8 +32,10 @@ pub use async_trait::async_trait;
 pub use audit::{AttemptNote, AuditEntry, AuditEvent, AuditSeq};
 pub use cancel::Cancel;
 pub use catalog::{
-    Inspection, Places, Presence, RecordFacts, RecordKind, SessionCatalog, SessionQuery, TranscriptFormat,
+    Below, Inspection, Mend, Places, Presence, RecordFacts, RecordKind, SessionCatalog, SessionQuery,
+    TranscriptFormat,
 };
+pub use conversation::{Conversation, HandOver, Said, Speaker};
 pub use dialect::{CliDialect, CommandSpec, Decoder, EnvChange, EnvMap, Link, Mount, Program, StateLayout};
 pub use event::{AgentEvent, EventSink, Final, NoSink};
 pub use evidence::{Asked, EndedBy, Evidence, Exit, Observation};
@@ -49,4 +52,4 @@ pub use store::{
     StoreCapabilities, StoreReach, Stored,
 };
 pub use time::Timestamp;
-pub use usage::{CostScope, Totals, Usage, cost_of_run};
+pub use usage::{Counters, FigureScope, Totals, Usage, cost_of_run, usage_of_run};

@@ -5,6 +5,7 @@ mod attempt;
 mod build;
 mod conclude;
 mod early;
+mod hand_over;
 mod ledger;
 mod resolve;
 mod target;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Folder, NativeId, RunId, SessionKey, Timestamp, Totals};
+use crate::{Counters, Folder, NativeId, RunId, SessionKey, Timestamp, Totals};
 
 /// How sure a binding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -33,9 +33,9 @@ pub struct Binding {
     pub created_at: Timestamp,
     /// When a run last continued it.
     pub used_at: Timestamp,
-    /// The agent's running cost figure at the end of the last run, in US dollars.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_counter: Option<f64>,
+    /// The agent's running figures at the end of the last run.
+    #[serde(default, skip_serializing_if = "Counters::is_empty")]
+    pub counters: Counters,
     /// The session that it is a copy of, under whatever key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<NativeId>,
@@ -82,9 +82,9 @@ pub struct Former {
     /// Where it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_in: Option<Folder>,
-    /// The agent's running cost figure at the end of its last run, in US dollars.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_counter: Option<f64>,
+    /// The agent's running figures at the end of its last run.
+    #[serde(default, skip_serializing_if = "Counters::is_empty")]
+    pub counters: Counters,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -192,7 +192,7 @@ impl SessionRecord {
             rejoinable,
             failed_resumes: 0,
             began_in: Some(binding.began_in.clone()),
-            cost_counter: binding.cost_counter,
+            counters: binding.counters,
             extra: Map::new(),
         });
         let excess = self.past.len().saturating_sub(Self::PAST_LIMIT);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::decide::Why;
 use crate::error::StoreError;
-use crate::{AttemptNote, AuditSeq, Evidence, NativeId, RunId, Totals, Usage};
+use crate::{AttemptNote, AuditSeq, Evidence, Mend, NativeId, RunId, Totals, Usage};
 
 /// How the run found its conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -97,8 +97,10 @@ pub enum Warning {
     Reclaimed(u32),
     /// The last line of the session's file was cut off; the agent leaves that line out.
     TornTail,
-    /// The last line of the session's file had no end, and was given one before the resume.
-    LastLineEnded,
+    /// The session's file was mended before the resume, without losing anything of it.
+    Mended(Mend),
+    /// So many lines or records of the session's file are lost to the agent, which leaves them out in silence.
+    Holes(u64),
     /// The record could not be read; its bytes lie at the place named.
     RecordSetAside(String),
     /// The version was not verified; the rules of the nearest known one are used.
@@ -120,8 +122,18 @@ impl fmt::Display for Warning {
             }
             Self::Reclaimed(n) => write!(f, "an earlier runner died; {n} of its processes were ended"),
             Self::TornTail => f.write_str("the last line of the session's file was cut off"),
-            Self::LastLineEnded => {
+            Self::Mended(Mend::EndLastLine) => {
                 f.write_str("the last line of the session's file had no end, and was given one")
+            }
+            Self::Mended(Mend::NumberRecords) => f.write_str(
+                "records of an older version in the session's file had no numbers, and were given them",
+            ),
+            Self::Mended(Mend::Unarchive) => f.write_str("the session was archived, and was put back"),
+            Self::Holes(n) => {
+                write!(
+                    f,
+                    "{n} lines or records of the session's file are lost, and the agent leaves them out"
+                )
             }
             Self::RecordSetAside(place) => write!(f, "the unreadable record was set aside: {place}"),
             Self::UnverifiedVersion(version) => write!(f, "version {version} was not verified"),

@@ -3,8 +3,8 @@
 use session_core::decide::Verdict;
 use session_core::error::{AgentError, AgentErrorKind};
 use session_core::{
-    AgentAdapter, AgentEvent, AgentId, Asked, CliDialect, Decoder, EndedBy, EventSink, Evidence, Exit,
-    Installation, Mode, NativeId, Observation, RunId, Turn, TurnReport, async_trait,
+    AgentAdapter, AgentEvent, AgentId, Asked, CliDialect, CommandSpec, Decoder, EndedBy, EventSink, Evidence,
+    Exit, Installation, Mode, NativeId, Observation, RunId, Turn, TurnReport, async_trait,
 };
 use tokio::sync::Mutex;
 use tracing::Instrument;
@@ -82,31 +82,52 @@ impl<D: CliDialect> CliAgent<D> {
         }
         let id = self.dialect.id();
         let base = self.environment.map();
-        let spec = self.dialect.command(&turn, base).map_err(|error| {
+        let refused = |error| {
             let mode = match turn.mode {
                 Mode::Fresh { .. } => "a new session",
                 Mode::Resume { .. } => "a resume",
                 Mode::Fork { .. } => "a fork",
             };
             AgentError::new(AgentErrorKind::Command, id.clone(), mode).with_source(error)
-        })?;
+        };
+        let spec = self.dialect.command(&turn, base).map_err(refused)?;
+        let preparations = self.dialect.preparations(&turn, base).map_err(refused)?;
         let version = turn.installation.version.as_ref();
         let layout = self.dialect.state(turn.state_dir, base, version);
         links::prepare(id, &layout)?;
         let mut env = base.clone();
-        layout.env.iter().chain(&spec.env).for_each(|change| env.apply(change));
-        let mut args = self.dialect.program().leading_args;
-        args.extend(spec.args);
-        let launch = Launch {
-            agent: id,
-            run: turn.run,
-            program: &turn.installation.program,
-            args,
-            env,
-            cwd: turn.cwd,
-            has_input: !spec.stdin.is_empty(),
+        layout.env.iter().for_each(|change| env.apply(change));
+        let launch = |spec: &CommandSpec| {
+            let mut env = env.clone();
+            spec.env.iter().for_each(|change| env.apply(change));
+            let mut args = self.dialect.program().leading_args;
+            args.extend(spec.args.iter().cloned());
+            Launch {
+                agent: id,
+                run: turn.run,
+                program: &turn.installation.program,
+                args,
+                env,
+                cwd: turn.cwd,
+                has_input: !spec.stdin.is_empty(),
+            }
         };
-        let child = launch.start().await?;
+        let job = |input| Job {
+            run: turn.run,
+            input,
+            max_line: self.max_line,
+            limits: turn.limits,
+            cancel: turn.cancel,
+        };
+        for preparation in preparations {
+            let child = launch(&preparation).start().await?;
+            let outcome = pump(child, job(preparation.stdin), &mut |_| false).await;
+            if outcome.exit != Exit::Code(0) || outcome.ended_by.is_some() {
+                tracing::debug!(exit = ?outcome.exit, said = outcome.stderr_tail, "a preparation failed");
+                return Ok(self.report(evidence(Observation::default(), outcome)));
+            }
+        }
+        let child = launch(&spec).start().await?;
         tracing::Span::current().record("pid", child.pid);
 
         let mut fold = Fold {
@@ -115,17 +136,15 @@ impl<D: CliDialect> CliAgent<D> {
             sink,
             max_line: self.max_line,
         };
-        let job = Job {
-            run: turn.run,
-            input: spec.stdin,
-            max_line: self.max_line,
-            limits: turn.limits,
-            cancel: turn.cancel,
-        };
-        let outcome = pump(child, job, &mut |piece| fold.take(&piece)).await;
-        let evidence = evidence(fold.observation, outcome);
-        tracing::debug!(exit = ?evidence.exit, ended_by = ?evidence.ended_by, "the agent ended");
-        Ok(TurnReport { verdict: self.verdict(&evidence), evidence })
+        let outcome = pump(child, job(spec.stdin), &mut |piece| fold.take(&piece)).await;
+        let report = self.report(evidence(fold.observation, outcome));
+        let TurnReport { verdict, evidence } = &report;
+        tracing::debug!(?verdict, exit = ?evidence.exit, ended_by = ?evidence.ended_by, "the agent ended");
+        Ok(report)
+    }
+
+    fn report(&self, evidence: Evidence) -> TurnReport {
+        TurnReport { verdict: self.verdict(&evidence), evidence }
     }
 
     /// Who ended the process without having heard the agent's own end knows the verdict; all else is the

@@ -1,4 +1,5 @@
-//! The links in a state dir that make a part of the user's own configuration visible there.
+//! What a state dir needs before a run: links that make a part of the user's own configuration visible there, and
+//! empty folders for what the agent makes anew.
 
 use std::io;
 use std::path::Path;
@@ -7,8 +8,15 @@ use session_core::Link;
 use session_core::error::{AgentError, AgentErrorKind};
 use session_core::{AgentId, StateLayout};
 
-/// Makes the links that are missing. What stands in the place of one is left alone, whatever it is.
+/// Empties the scratch folders, and makes the links that are missing. What stands in the place of a link is left alone,
+/// whatever it is.
 pub(crate) fn prepare(agent: &AgentId, layout: &StateLayout) -> Result<(), AgentError> {
+    for folder in &layout.scratch {
+        empty(folder).map_err(|error| {
+            AgentError::new(AgentErrorKind::State, agent.clone(), folder.display().to_string())
+                .with_source(error)
+        })?;
+    }
     for link in &layout.links {
         make(link).map_err(|error| {
             AgentError::new(AgentErrorKind::State, agent.clone(), link.at.display().to_string())
@@ -16,6 +24,19 @@ pub(crate) fn prepare(agent: &AgentId, layout: &StateLayout) -> Result<(), Agent
         })?;
     }
     Ok(())
+}
+
+/// Takes away what lies there, without following a link, and makes an empty folder of it.
+fn empty(folder: &Path) -> io::Result<()> {
+    let gone = match folder.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(folder),
+        Ok(_) => std::fs::remove_file(folder),
+        Err(error) => Err(error),
+    };
+    match gone {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => create(folder),
+    }
 }
 
 fn make(link: &Link) -> io::Result<()> {

@@ -15,10 +15,11 @@ use crate::lines::Piece;
 use crate::pipes::{Moved, Pipes};
 use crate::tree::{Ending, Guard, Step, Tree};
 
-/// How long a pipe that something still holds open may be silent after the child itself ended.
-const DRAIN_SILENCE: Duration = Duration::from_millis(250);
+/// How long a pipe that something still holds open may be silent after the child itself ended. Long enough for a process
+/// behind a launcher on a loaded machine.
+const DRAIN_SILENCE: Duration = Duration::from_secs(1);
 /// How long such a pipe is read at all.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN: Duration = Duration::from_secs(3);
 /// How long to wait for the end of the pipes once no process of the run is left.
 const LAST: Duration = Duration::from_millis(250);
 

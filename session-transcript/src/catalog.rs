@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use session_core::error::CatalogError;
 use session_core::{
-    Inspection, Places, Presence, SessionCatalog, SessionQuery, TranscriptFormat, async_trait,
+    Conversation, Inspection, Mend, Places, Presence, SessionCatalog, SessionQuery, TranscriptFormat,
+    async_trait,
 };
 
-use crate::find::{Found, end_last_line, find, is_denied};
-use crate::scan::{Tally, scan};
+use crate::find::{Found, find, is_denied};
+use crate::mend::{end_last_line, number_records, unarchive};
+use crate::scan::{Tally, last_said, scan};
 
 /// How much of a file is read. A session larger than this is there, whatever else it holds.
 const READ_LIMIT: u64 = 1 << 30;
@@ -28,6 +30,31 @@ impl<F: TranscriptFormat> FileCatalog<F> {
     pub fn new(format: F) -> Self {
         Self { format: Arc::new(format) }
     }
+
+    /// Finds the session's file, and does something with it, on the blocking pool.
+    async fn with_file<T: Send + 'static>(
+        &self,
+        query: SessionQuery<'_>,
+        work: impl FnOnce(&F, Found) -> Result<T, CatalogError> + Send + 'static,
+    ) -> Result<T, CatalogError> {
+        let places = self.format.places(&query);
+        let looked_at = root(&places);
+        let format = Arc::clone(&self.format);
+        let (id, cwd) = (query.id.clone(), query.cwd.to_owned());
+        let (state_dir, version) = (query.state_dir.map(Path::to_owned), query.version.cloned());
+        let done = tokio::task::spawn_blocking(move || {
+            let query = SessionQuery {
+                id: &id,
+                cwd: &cwd,
+                state_dir: state_dir.as_deref(),
+                version: version.as_ref(),
+            };
+            work(&format, find(&*format, &query, &places)?)
+        });
+        done.await.unwrap_or_else(|error| {
+            Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
+        })
+    }
 }
 
 #[async_trait]
@@ -41,52 +68,70 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
     /// # Panics
     /// Outside of a tokio runtime.
     async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError> {
-        let places = self.format.places(&query);
-        let format = Arc::clone(&self.format);
-        let id = query.id.clone();
-        let looked_at = root(&places);
-        let look = tokio::task::spawn_blocking(move || look(&*format, &places)).await;
-        let inspection = look.unwrap_or_else(|error| {
-            Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
-        })?;
-        tracing::debug!(%id, path = ?inspection.path, presence = ?inspection.presence, turns = inspection.user_turns,
-            skipped = inspection.skipped_lines, torn = inspection.torn_tail, "looked at a session");
-        Ok(inspection)
+        let look = self.with_file(query, |format, found| look(format, found)).await?;
+        tracing::debug!(id = %query.id, path = ?look.path, presence = ?look.presence, turns = look.user_turns,
+            skipped = look.skipped_lines, torn = look.torn_tail, "looked at a session");
+        Ok(look)
+    }
+
+    /// # Errors
+    /// [`CatalogError`] for input/output errors, also where the file may not be read.
+    ///
+    /// # Cancel safety
+    /// Nothing is written. A dropped future leaves a read running to its end on the blocking pool.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn last_said(&self, query: SessionQuery<'_>, bytes: usize) -> Result<Conversation, CatalogError> {
+        let read = move |format: &F, found| match found {
+            Found::Nothing => Ok(Conversation::default()),
+            Found::Unusable(path) => {
+                Err(failed(&path, io::Error::new(io::ErrorKind::PermissionDenied, "it may not be read")))
+            }
+            Found::File(path, file) => {
+                last_said(format, file.take(READ_LIMIT), bytes).map_err(|error| failed(&path, error))
+            }
+        };
+        self.with_file(query, read).await
     }
 
     /// # Errors
     /// [`CatalogError`] when the file is there and cannot be written to, or is reached through a link.
     ///
     /// # Cancel safety
-    /// One byte is written, or none.
-    async fn end_last_line(&self, path: &Path, bytes: u64) -> Result<bool, CatalogError> {
-        let owned = path.to_owned();
-        let ended = tokio::task::spawn_blocking(move || end_last_line(&owned, bytes)).await;
-        let ended = ended
-            .unwrap_or_else(|error| Err(io::Error::other(error)))
-            .map_err(|error| failed(path, error))?;
-        if ended {
-            tracing::warn!(path = %path.display(), "the last line of a session's file had no end, and was given one");
+    /// A dropped future leaves the cure running to its end on the blocking pool: it is done whole, or not at all.
+    async fn mend(&self, _: SessionQuery<'_>, look: &Inspection, mend: Mend) -> Result<bool, CatalogError> {
+        let Some(path) = look.path.clone() else { return Ok(false) };
+        let (format, bytes) = (Arc::clone(&self.format), look.bytes);
+        let place = path.clone();
+        let done = tokio::task::spawn_blocking(move || match mend {
+            Mend::EndLastLine => end_last_line(&place, bytes),
+            Mend::NumberRecords => number_records(&*format, &place, bytes),
+            Mend::Unarchive => match format.unarchived(&place) {
+                Some(home) => unarchive(&place, bytes, &home),
+                None => Ok(false),
+            },
+            _ => Ok(false),
+        });
+        let done = done.await.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let done = done.map_err(|error| failed(&path, error))?;
+        if done {
+            tracing::warn!(path = %path.display(), ?mend, "a session's file was mended");
         }
-        Ok(ended)
+        Ok(done)
     }
 }
 
 fn root(places: &Places) -> PathBuf {
-    places
-        .exact
-        .first()
-        .or(places.in_children_of.as_ref().map(|(folder, _)| folder))
-        .cloned()
-        .unwrap_or_default()
+    places.exact.first().or(places.below.first().map(|below| &below.folder)).cloned().unwrap_or_default()
 }
 
-fn look(format: &dyn TranscriptFormat, places: &Places) -> Result<Inspection, CatalogError> {
-    match find(places)? {
+fn look(format: &dyn TranscriptFormat, found: Found) -> Result<Inspection, CatalogError> {
+    match found {
         Found::Nothing => Ok(Inspection::MISSING),
         Found::Unusable(path) => Ok(unreadable(path)),
         Found::File(path, file) => match scan_file(format, file) {
-            Ok(tally) => Ok(sum_up(path, tally)),
+            Ok(tally) => Ok(sum_up(format, path, tally)),
             Err(error) if is_denied(&error) => Ok(unreadable(path)),
             Err(error) => Err(failed(&path, error)),
         },
@@ -113,8 +158,8 @@ fn unreadable(path: PathBuf) -> Inspection {
     Inspection { presence: Presence::Unreadable, path: Some(path), ..Inspection::MISSING }
 }
 
-fn sum_up(path: PathBuf, tally: Tally) -> Inspection {
-    let presence = if tally.user_turns + tally.answers > 0 {
+fn sum_up(format: &dyn TranscriptFormat, path: PathBuf, tally: Tally) -> Inspection {
+    let presence = if tally.user_turns + tally.answers > 0 || tally.inherits {
         Presence::Present
     } else if tally.records > 0 || (tally.skipped_lines == 0 && !tally.torn_tail) {
         Presence::Empty
@@ -123,6 +168,7 @@ fn sum_up(path: PathBuf, tally: Tally) -> Inspection {
     };
     Inspection {
         presence,
+        archived: format.unarchived(&path).is_some(),
         path: Some(path),
         user_turns: tally.user_turns,
         answers: tally.answers,
@@ -131,5 +177,8 @@ fn sum_up(path: PathBuf, tally: Tally) -> Inspection {
         torn_tail: tally.torn_tail,
         open_tail: tally.open_tail,
         skipped_lines: tally.skipped_lines,
+        missing_records: tally.missing_records,
+        unnumbered: tally.unnumbered,
+        needs_version: tally.needs_version,
     }
 }

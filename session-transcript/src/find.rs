@@ -1,12 +1,12 @@
 //! Where the file is, without ever waiting for a pipe or following a link to something else than a file.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use session_core::Places;
 use session_core::error::CatalogError;
+use session_core::{Below, Places, SessionQuery, TranscriptFormat};
 
 use crate::catalog::failed;
 
@@ -19,18 +19,27 @@ pub(crate) enum Found {
     File(PathBuf, File),
 }
 
-/// Looks at the exact places, then at the children of the folder.
-pub(crate) fn find(places: &Places) -> Result<Found, CatalogError> {
+/// Looks at the exact places, then below the folders to search.
+pub(crate) fn find(
+    format: &dyn TranscriptFormat,
+    query: &SessionQuery<'_>,
+    places: &Places,
+) -> Result<Found, CatalogError> {
     for path in &places.exact {
         match open(path)? {
             Found::Nothing => {}
             found => return Ok(found),
         }
     }
-    match &places.in_children_of {
-        Some((folder, name)) => among_children(folder, name),
-        None => Ok(Found::Nothing),
+    let mut best = Best::default();
+    for at in &places.below {
+        below(format, query, at, &mut best)?;
     }
+    Ok(match (best.file, best.unusable) {
+        (Some((_, path, file)), _) => Found::File(path, file),
+        (None, Some(path)) => Found::Unusable(path),
+        (None, None) => Found::Nothing,
+    })
 }
 
 /// Not being allowed to look is an answer: the agents cannot read it either, and say that there is no session.
@@ -75,45 +84,8 @@ const fn is_loop(_: &io::Error) -> bool {
     false
 }
 
-/// Writes a line end behind a last line that has none, and says whether it did. A link is never written through:
-/// the agent may have put it there.
-pub(crate) fn end_last_line(path: &Path, bytes: u64) -> io::Result<bool> {
-    if !fs::symlink_metadata(path)?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    let mut file = no_links(options().append(true)).open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    if metadata.len() == 0 || metadata.len() != bytes {
-        return Ok(false);
-    }
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    if last == *b"\n" {
-        return Ok(false);
-    }
-    file.write_all(b"\n")?;
-    Ok(true)
-}
-
 #[cfg(unix)]
-fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt;
-
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::NOFOLLOW;
-    options.custom_flags(flags.bits().cast_signed())
-}
-
-#[cfg(not(unix))]
-const fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
-}
-
-#[cfg(unix)]
-fn options() -> OpenOptions {
+pub(crate) fn options() -> OpenOptions {
     use std::os::unix::fs::OpenOptionsExt;
 
     let mut options = File::options();
@@ -124,43 +96,59 @@ fn options() -> OpenOptions {
 }
 
 #[cfg(not(unix))]
-fn options() -> OpenOptions {
+pub(crate) fn options() -> OpenOptions {
     let mut options = File::options();
     options.read(true);
     options
 }
 
-fn among_children(folder: &Path, name: &str) -> Result<Found, CatalogError> {
+/// Searches a folder for files that are the session's; the newest counts.
+fn below(
+    format: &dyn TranscriptFormat,
+    query: &SessionQuery<'_>,
+    at: &Below,
+    best: &mut Best,
+) -> Result<(), CatalogError> {
+    let folder = &at.folder;
     let children = match fs::read_dir(folder) {
         Ok(children) => children,
-        Err(error) if is_absent(&error) => return Ok(Found::Nothing),
-        Err(error) if is_denied(&error) => return Ok(Found::Unusable(folder.to_owned())),
+        Err(error) if is_absent(&error) => return Ok(()),
+        // A folder that may not be entered may hold anything: that says nothing of this session.
+        Err(error) if is_denied(&error) => {
+            best.unusable.get_or_insert_with(|| folder.clone());
+            return Ok(());
+        }
         Err(error) => return Err(failed(folder, error)),
     };
-    let mut best: Option<(SystemTime, PathBuf, File)> = None;
-    let mut unusable = None;
     for child in children {
-        let path = child.map_err(|error| failed(folder, error))?.path().join(name);
-        match open(&path)? {
-            Found::Nothing => {}
-            Found::Unusable(path) => {
-                // A folder that may not be entered may hold anything: that says nothing of this session.
-                if fs::symlink_metadata(&path).is_ok() {
-                    unusable = Some(path);
-                }
+        let child = child.map_err(|error| failed(folder, error))?;
+        if let Some(depth) = at.depth.checked_sub(1) {
+            // A link to a folder is one, as it is for the agents; what is no folder holds nothing.
+            if child.path().metadata().is_ok_and(|metadata| metadata.is_dir()) {
+                below(format, query, &Below { folder: child.path(), depth }, best)?;
             }
-            Found::File(path, file) => {
-                let written = file.metadata().and_then(|metadata| metadata.modified());
-                let written = written.unwrap_or(SystemTime::UNIX_EPOCH);
-                if best.as_ref().is_none_or(|(newest, ..)| written > *newest) {
-                    best = Some((written, path, file));
+        } else if child.file_name().to_str().is_some_and(|name| format.is_file_of(name, query)) {
+            match open(&child.path())? {
+                Found::Nothing => {}
+                Found::Unusable(path) => {
+                    best.unusable.get_or_insert(path);
+                }
+                Found::File(path, file) => {
+                    let written = file.metadata().and_then(|metadata| metadata.modified());
+                    let written = written.unwrap_or(SystemTime::UNIX_EPOCH);
+                    if best.file.as_ref().is_none_or(|(newest, ..)| written > *newest) {
+                        best.file = Some((written, path, file));
+                    }
                 }
             }
         }
     }
-    Ok(match (best, unusable) {
-        (Some((_, path, file)), _) => Found::File(path, file),
-        (None, Some(path)) => Found::Unusable(path),
-        (None, None) => Found::Nothing,
-    })
+    Ok(())
+}
+
+/// The best of what a search found.
+#[derive(Debug, Default)]
+struct Best {
+    file: Option<(SystemTime, PathBuf, File)>,
+    unusable: Option<PathBuf>,
 }

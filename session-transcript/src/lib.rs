@@ -2,6 +2,7 @@
 
 mod catalog;
 mod find;
+mod mend;
 mod scan;
 
 pub use catalog::FileCatalog;

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
 
-use session_core::{RecordFacts, RecordKind, TranscriptFormat};
+use session_core::{Conversation, RecordFacts, RecordKind, TranscriptFormat};
 
 /// The longest line that is read. Longer ones are left out, so that memory stays bounded.
 const LINE_LIMIT: usize = 32 << 20;
@@ -22,17 +22,46 @@ pub(crate) struct Tally {
     /// Whether the last line has no end, whole or not.
     pub(crate) open_tail: bool,
     pub(crate) skipped_lines: u64,
+    /// Records that are not there, by the numbers around them.
+    pub(crate) missing_records: u64,
+    /// Records without a number behind numbered ones.
+    pub(crate) unnumbered: u64,
+    pub(crate) needs_version: Option<[u64; 3]>,
+    pub(crate) inherits: bool,
+    last_number: Option<u64>,
+    unnumbered_since: u64,
 }
 
 pub(crate) fn scan(format: &dyn TranscriptFormat, file: impl Read) -> io::Result<Tally> {
     scan_lines(format, BufReader::with_capacity(CHUNK, file), LINE_LIMIT)
 }
 
-fn scan_lines(format: &dyn TranscriptFormat, mut file: impl BufRead, limit: usize) -> io::Result<Tally> {
+fn scan_lines(format: &dyn TranscriptFormat, file: impl BufRead, limit: usize) -> io::Result<Tally> {
     let mut tally = Tally::default();
+    let bytes = each_line(file, limit, &mut |line| match line {
+        Line::Ended(line) => tally.line(format, line),
+        Line::EndedTooLong => tally.skipped_lines += 1,
+        Line::Last(line) => tally.end(format, line, false),
+        Line::LastTooLong => tally.end(format, &[], true),
+    })?;
+    tally.bytes = bytes;
+    Ok(tally)
+}
+
+/// A line, without its end.
+enum Line<'a> {
+    Ended(&'a [u8]),
+    EndedTooLong,
+    /// What stands behind the last newline; empty where nothing does.
+    Last(&'a [u8]),
+    LastTooLong,
+}
+
+/// Hands on every line, in constant memory, and says how many bytes there were.
+fn each_line(mut file: impl BufRead, limit: usize, each: &mut dyn FnMut(Line<'_>)) -> io::Result<u64> {
     // The start of a line that does not lie in one chunk.
     let mut carried = Vec::new();
-    let mut too_long = false;
+    let (mut too_long, mut bytes) = (false, 0);
     loop {
         let chunk = match file.fill_buf() {
             Ok(chunk) => chunk,
@@ -40,20 +69,20 @@ fn scan_lines(format: &dyn TranscriptFormat, mut file: impl BufRead, limit: usiz
             Err(error) => return Err(error),
         };
         if chunk.is_empty() {
-            tally.end(format, &carried, too_long);
-            return Ok(tally);
+            each(if too_long { Line::LastTooLong } else { Line::Last(&carried) });
+            return Ok(bytes);
         }
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', chunk) {
             let piece = &chunk[start..end];
             start = end + 1;
             if too_long || carried.len() + piece.len() > limit {
-                tally.skipped_lines += 1;
+                each(Line::EndedTooLong);
             } else if carried.is_empty() {
-                tally.line(format, piece);
+                each(Line::Ended(piece));
             } else {
                 carried.extend_from_slice(piece);
-                tally.line(format, &carried);
+                each(Line::Ended(&carried));
             }
             carried.clear();
             too_long = false;
@@ -66,9 +95,26 @@ fn scan_lines(format: &dyn TranscriptFormat, mut file: impl BufRead, limit: usiz
             carried.extend_from_slice(rest);
         }
         let length = chunk.len();
-        tally.bytes += length as u64;
+        bytes += length as u64;
         file.consume(length);
     }
+}
+
+/// The last of what the lines of a file say, in at most so many bytes of text.
+pub(crate) fn last_said(
+    format: &dyn TranscriptFormat,
+    file: impl Read,
+    limit: usize,
+) -> io::Result<Conversation> {
+    let mut conversation = Conversation::default();
+    each_line(BufReader::with_capacity(CHUNK, file), LINE_LIMIT, &mut |line| {
+        if let Line::Ended(line) | Line::Last(line) = line
+            && let Some(said) = format.said(line)
+        {
+            conversation.push(said, limit);
+        }
+    })?;
+    Ok(conversation)
 }
 
 impl Tally {
@@ -114,6 +160,20 @@ impl Tally {
             RecordKind::Answer => self.answers += 1,
             RecordKind::Other => {}
         }
+        match (facts.number, self.last_number) {
+            (Some(number), last) => {
+                let expected = last.map_or(number, |last| last.saturating_add(1));
+                self.missing_records += number.saturating_sub(expected + self.unnumbered_since);
+                (self.last_number, self.unnumbered_since) = (Some(number), 0);
+            }
+            (None, Some(_)) => {
+                self.unnumbered += 1;
+                self.unnumbered_since += 1;
+            }
+            (None, None) => {}
+        }
+        self.needs_version = self.needs_version.max(facts.needs_version);
+        self.inherits |= facts.inherits;
         if self.began_in.is_none() {
             self.began_in = facts.cwd;
         }
@@ -152,7 +212,23 @@ mod tests {
                 b"{\"o\"}" => RecordKind::Other,
                 _ => return None,
             };
-            Some(RecordFacts { kind, cwd: None })
+            Some(RecordFacts::new(kind))
+        }
+
+        fn said(&self, _: &[u8]) -> Option<session_core::Said> {
+            None
+        }
+
+        fn is_file_of(&self, _: &str, _: &session_core::SessionQuery<'_>) -> bool {
+            false
+        }
+
+        fn numbered(&self, _: &[u8], _: u64) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn unarchived(&self, _: &std::path::Path) -> Option<std::path::PathBuf> {
+            None
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rejoin::NativeId;
 use rejoin::adapters::ClaudeTranscripts;
-use rejoin::core::{EnvMap, Inspection, Presence, SessionCatalog as _, SessionQuery};
+use rejoin::core::{EnvMap, Inspection, Mend, Presence, SessionCatalog as _, SessionQuery};
 use rejoin::transcript::FileCatalog;
 
 const ID: &str = "11111111-1111-4111-8111-111111111111";
@@ -42,6 +42,13 @@ impl Stage {
 
     fn catalog(&self) -> FileCatalog<ClaudeTranscripts> {
         FileCatalog::new(ClaudeTranscripts::new(EnvMap::new()))
+    }
+
+    async fn end_last_line(&self, path: &Path, bytes: u64) -> Result<bool, rejoin::error::CatalogError> {
+        let look = Inspection { path: Some(path.to_owned()), bytes, ..Inspection::MISSING };
+        let (id, cwd) = (NativeId::new(ID), Path::new("/w"));
+        let query = SessionQuery { id: &id, cwd, state_dir: None, version: None };
+        self.catalog().mend(query, &look, Mend::EndLastLine).await
     }
 
     fn try_look(&self) -> Result<Inspection, rejoin::error::CatalogError> {
@@ -226,7 +233,7 @@ async fn a_last_line_without_an_end_is_given_one_and_nothing_else_is_written() {
         (String::new(), None),
     ] {
         let path = stage.write(&before).path();
-        assert_eq!(stage.catalog().end_last_line(&path, before.len() as u64).await.unwrap(), after.is_some());
+        assert_eq!(stage.end_last_line(&path, before.len() as u64).await.unwrap(), after.is_some());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), after.unwrap_or(before));
     }
 }
@@ -240,7 +247,7 @@ async fn nothing_is_written_through_a_link() {
     std::fs::write(&other, "no end").unwrap();
     std::fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink(&other, &path).unwrap();
-    assert!(stage.catalog().end_last_line(&path, 6).await.is_err());
+    assert!(stage.end_last_line(&path, 6).await.is_err());
     assert_eq!(std::fs::read_to_string(&other).unwrap(), "no end");
 }
 

@@ -237,7 +237,7 @@ async fn a_file_with_damage_and_turns_is_resumed() {
         std::fs::write(path, format!("{text}{tail}")).unwrap();
         let second = stage.run("two").await;
         assert_eq!(second.route, Route::Resumed, "{tail:?}");
-        let ended = second.warnings.contains(&rejoin::Warning::LastLineEnded);
+        let ended = second.warnings.contains(&rejoin::Warning::Mended(rejoin::core::Mend::EndLastLine));
         assert_eq!(ended, !tail.ends_with('\n'), "{tail:?}: {:?}", second.warnings);
         let third = ContextReply::parse(&stage.run("three").await.text).unwrap();
         assert_eq!(third.user_turns, 3, "{tail:?}: the turn after the damage was kept");

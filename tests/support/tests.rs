@@ -5,6 +5,8 @@
 mod agent;
 #[path = "tests/claude.rs"]
 mod claude;
+#[path = "tests/codex.rs"]
+mod codex;
 #[path = "tests/http.rs"]
 mod http;
 #[path = "tests/model.rs"]

@@ -49,7 +49,13 @@ pub const fn count(facts: CountFacts) -> Count {
             (Verdict::Incompatible | Verdict::ContextOverflow, _, _) => Count::Failed,
             (_, Activity::ModelCalled | Activity::Acted, _) => Count::Worked,
             (
-                Verdict::Missing | Verdict::Crashed | Verdict::NoResult | Verdict::Unknown,
+                Verdict::Missing
+                | Verdict::Archived
+                | Verdict::ProviderChanged
+                | Verdict::Unindexed
+                | Verdict::Crashed
+                | Verdict::NoResult
+                | Verdict::Unknown,
                 Activity::None,
                 _,
             ) => Count::Failed,

@@ -191,6 +191,12 @@ fact! {
         Incompatible,
         /// Another process of the agent uses the session.
         Busy,
+        /// The session is archived, and the agent continues none that is.
+        Archived,
+        /// The session began with another provider, and the agent keeps a session to its provider.
+        ProviderChanged,
+        /// The agent's index does not lead to the session, whose file may be as good as ever.
+        Unindexed,
         /// Not logged in, or refused.
         Unauthenticated,
         /// A usage or rate limit.

@@ -1,6 +1,6 @@
 //! After an attempt: accept it, fall back once, wait, or fail.
 
-use super::facts::{Activity, Attempt, AttemptFacts, Continuity, Patience, Policy, Verdict};
+use super::facts::{Activity, Attempt, AttemptFacts, Continuity, Patience, Policy, Transcript, Verdict};
 use super::why::Why;
 
 /// What to do after an attempt.
@@ -16,6 +16,16 @@ pub enum Next {
     Wait,
     /// The run failed.
     Fail(Why),
+}
+
+/// What an exit means once the session's file was looked at: an agent that does not find what is there has lost its
+/// way to it, not the session (an index that misses a session is never the reason to call it lost).
+#[must_use]
+pub const fn weigh(verdict: Verdict, transcript: Transcript) -> Verdict {
+    match (verdict, transcript) {
+        (Verdict::Missing, Transcript::Present) => Verdict::Unindexed,
+        _ => verdict,
+    }
 }
 
 /// Decides what follows an attempt. Total: every combination of facts has an answer.
@@ -51,6 +61,9 @@ const fn failed_resume(facts: AttemptFacts) -> Next {
         Verdict::Missing => Why::SessionMissing,
         Verdict::Incompatible => Why::SessionIncompatible,
         Verdict::Busy => Why::SessionBusy,
+        Verdict::Archived => Why::SessionArchived,
+        Verdict::ProviderChanged => Why::ProviderDiffers,
+        Verdict::Unindexed => Why::SessionUnindexed,
         Verdict::ContextOverflow => Why::ContextOverflow,
         Verdict::Crashed | Verdict::NoResult | Verdict::Unknown => Why::ResumeUnrecognisedFailure,
         Verdict::Completed
@@ -74,6 +87,9 @@ const fn failure(verdict: Verdict) -> Why {
         Verdict::Missing => Why::SessionMissing,
         Verdict::Incompatible => Why::SessionIncompatible,
         Verdict::Busy => Why::SessionBusy,
+        Verdict::Archived => Why::SessionArchived,
+        Verdict::ProviderChanged => Why::ProviderDiffers,
+        Verdict::Unindexed => Why::SessionUnindexed,
         Verdict::Unauthenticated => Why::Unauthenticated,
         Verdict::RateLimited => Why::RateLimited,
         Verdict::Transient => Why::TransientFailure,

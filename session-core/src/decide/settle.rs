@@ -58,7 +58,15 @@ pub const fn condemns(why: Why) -> bool {
 const fn stands_aside(why: Option<Why>) -> bool {
     matches!(
         why,
-        Some(Why::SessionBusy | Why::SessionUnreadable | Why::VersionCannotResume | Why::AgentCannotResume)
+        Some(
+            Why::SessionBusy
+                | Why::SessionUnreadable
+                | Why::SessionArchived
+                | Why::SessionUnindexed
+                | Why::ProviderDiffers
+                | Why::VersionCannotResume
+                | Why::AgentCannotResume
+        )
     )
 }
 

@@ -57,6 +57,12 @@ whys! {
     SessionIncompatible = "session_incompatible", "the agent refuses what the session holds";
     /// The agent says that another process uses the session.
     SessionBusy = "session_busy", "another process of the agent uses the session";
+    /// The session is archived.
+    SessionArchived = "session_archived", "the session is archived";
+    /// The agent's index does not lead to the session.
+    SessionUnindexed = "session_unindexed", "the agent's index does not lead to the session";
+    /// The session began with another provider than the agent is now set to.
+    ProviderDiffers = "provider_differs", "the session began with another provider";
     /// The agent answered from another conversation than the one asked for.
     SessionReplaced = "session_replaced", "the agent continued another conversation than the one asked for";
     /// The recorded id is not an id of this agent.

@@ -1,10 +1,10 @@
 //! One attempt: note what is about to start, run it, look what is there afterwards.
 
-use crate::decide::{Activity, Attempt, Bound, Continuity, Persisted, Verdict, Why, condemns};
+use crate::decide::{Activity, Attempt, Bound, Continuity, Persisted, Verdict, Why, condemns, weigh};
 use crate::error::{AgentError, Chain};
 use crate::{
-    AgentEvent, CostScope, EventSink, ForkSupport, IdOnResume, Inspection, Mode, NativeId, Presence,
-    Recorded, SessionName, Turn, TurnReport, Warning, cost_of_run,
+    AgentEvent, Counters, EventSink, FigureScope, ForkSupport, IdOnResume, Inspection, Mode, NativeId,
+    Presence, Recorded, SessionName, Turn, TurnReport, Warning, cost_of_run, usage_of_run,
 };
 
 use super::Lifecycle;
@@ -12,7 +12,7 @@ use super::admit::Job;
 use super::early::{Named, Watch};
 use super::ledger::{Ledger, NewSession};
 use super::resolve::Scene;
-use super::target::Target;
+use super::target::{Target, transcript_fact};
 use super::tried::Tried;
 
 /// How an attempt goes about it.
@@ -75,7 +75,7 @@ impl Lifecycle {
         if first && matches!(ledger.recorded, Recorded::LostRace) {
             return Err(NotTried::Raced);
         }
-        let mended = if first { self.end_last_line(job, resumed).await } else { None };
+        let mended = if first { self.mend(job, scene, resumed).await } else { Vec::new() };
 
         let named = Named::default();
         let known = chosen.clone().or_else(|| resumed.map(|target| target.binding.native_id.clone()));
@@ -102,9 +102,10 @@ impl Lifecycle {
         let report = self.run_and_save_early(run, ledger, &named, &session).await.map_err(NotTried::Agent)?;
 
         let before = resumed.and_then(|target| target.before.clone());
-        let counter = target.and_then(|target| target.binding.cost_counter);
+        let counters = target.map(|target| target.binding.counters).unwrap_or_default();
         scene.warnings.extend(mended);
         let TurnReport { verdict, evidence } = report;
+        let verdict = weighed(job, scene, resumed, verdict).await;
         let named = evidence.observation.session.clone();
         let seen = named.clone().filter(is_new);
         let asked = source.filter(|_| !is_fork).or(chosen);
@@ -142,13 +143,20 @@ impl Lifecycle {
         // A failure may show a figure of its own, lower than what the session has come to.
         let reported = evidence.observation.end.as_ref().and_then(|end| end.cost_usd).filter(|reported| {
             verdict == Verdict::Completed
-                || capabilities.cost_scope == CostScope::Process
-                || counter.is_none_or(|counter| *reported >= counter)
+                || capabilities.cost_scope == FigureScope::Process
+                || counters.cost_usd.is_none_or(|counter| *reported >= counter)
         });
+        let usage = evidence.observation.end.as_ref().map(|end| end.usage);
         Ok(Tried {
-            usage: evidence.observation.end.as_ref().map(|end| end.usage).unwrap_or_default(),
-            cost_usd: reported.map(|reported| cost_of_run(capabilities.cost_scope, counter, reported)),
-            cost_counter: reported,
+            usage: usage
+                .map(|usage| usage_of_run(capabilities.usage_scope, counters.usage, usage))
+                .unwrap_or_default(),
+            cost_usd: reported
+                .map(|reported| cost_of_run(capabilities.cost_scope, counters.cost_usd, reported)),
+            counters: Counters {
+                cost_usd: reported,
+                usage: usage.filter(|_| capabilities.usage_scope == FigureScope::Session),
+            },
             course,
             verdict,
             evidence,
@@ -161,15 +169,46 @@ impl Lifecycle {
         })
     }
 
-    /// Ends the last line of a file that is about to be continued, where it has no end and did not change since it
-    /// was looked at. A cure that loses nothing; where it fails, the resume is tried as it is.
-    async fn end_last_line(&self, job: &Job<'_>, target: Option<&Target>) -> Option<Warning> {
-        let look = target?.before.as_ref().filter(|look| self.mend && look.open_tail)?;
-        match job.agent.catalog()?.end_last_line(look.path.as_deref()?, look.bytes).await {
-            Ok(ended) => ended.then_some(Warning::LastLineEnded),
-            Err(error) => Some(Warning::NotInspected(Chain(&error).to_string())),
+    /// Mends a file that is about to be continued, where it did not change since it was looked at, by cures that lose
+    /// nothing. Where one fails, the resume is tried as it is.
+    async fn mend(&self, job: &Job<'_>, scene: &Scene, target: Option<&Target>) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let (Some(target), Some(catalog), true) = (target, job.agent.catalog(), self.mend) else {
+            return warnings;
+        };
+        let id = &target.binding.native_id;
+        let Some(mut look) = target.before.clone() else { return warnings };
+        let mends: Vec<_> = look.mends().collect();
+        for mend in mends {
+            if mend.needs_own_dir() && scene.state_dir.is_none() {
+                continue;
+            }
+            match catalog.mend(scene.query(id, scene.state_dir.as_deref()), &look, mend).await {
+                Ok(true) => warnings.push(Warning::Mended(mend)),
+                Ok(false) => {}
+                Err(error) => {
+                    warnings.push(Warning::NotInspected(Chain(&error).to_string()));
+                    return warnings;
+                }
+            }
+            // What was mended has another size, or another place.
+            match catalog.inspect(scene.query(id, scene.state_dir.as_deref())).await {
+                Ok(again) => look = again,
+                Err(_) => return warnings,
+            }
         }
+        warnings
     }
+}
+
+/// What a resume that found no session means, where its file can be looked at.
+async fn weighed(job: &Job<'_>, scene: &Scene, resumed: Option<&Target>, verdict: Verdict) -> Verdict {
+    let (Some(target), Some(catalog), Verdict::Missing) = (resumed, job.agent.catalog(), verdict) else {
+        return verdict;
+    };
+    let binding = &target.binding;
+    let look = catalog.inspect(scene.query(&binding.native_id, scene.state_dir.as_deref())).await;
+    weigh(verdict, transcript_fact(look.ok().as_ref(), &binding.began_in, scene))
 }
 
 impl Scene {

@@ -43,7 +43,7 @@ impl Lifecycle {
         let about_binding = ledger.sought_the_binding();
         let new = |id| scene.new_session(id, resumed, is_fork, why, copies, about_binding);
         let ran_in = last.ran_in.clone().map(new);
-        let outcome = Outcome { cost_counter: last.cost_counter, why: failure.or(why), now };
+        let outcome = Outcome { counters: last.counters, why: failure.or(why), now };
         // What condemns a session of another folder says nothing of the binding.
         let about = why.filter(|why| about_binding || !condemns(*why));
         ledger.settle(settle(last.settle_facts(about)), ran_in, &outcome);

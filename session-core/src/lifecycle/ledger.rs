@@ -2,8 +2,8 @@
 
 use crate::decide::{Adoption, Count, RecordFact, Settlement, Why, condemns};
 use crate::{
-    Binding, Candidate, Folder, Former, Guard, InFlight, LastRun, NativeId, Phase, Recorded, Route, RunId,
-    SessionRecord, Timestamp,
+    Binding, Candidate, Counters, Folder, Former, Guard, InFlight, LastRun, NativeId, Phase, Recorded, Route,
+    RunId, SessionRecord, Timestamp,
 };
 
 /// Why a session is in the past when no reason of a run put it there.
@@ -39,8 +39,8 @@ pub(super) struct NewSession {
 /// What the end of a run says beside the settlement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outcome {
-    /// The agent's running cost figure.
-    pub(super) cost_counter: Option<f64>,
+    /// The agent's running figures.
+    pub(super) counters: Counters,
     /// The reason, if there is one.
     pub(super) why: Option<Why>,
     pub(super) now: Timestamp,
@@ -105,7 +105,7 @@ impl Ledger {
                 agent_version,
                 created_at: now,
                 used_at: now,
-                cost_counter: None,
+                counters: Counters::default(),
                 forked_from,
                 poisoned: None,
                 extra: serde_json::Map::new(),
@@ -194,14 +194,14 @@ impl Ledger {
 
     /// Carries out what was decided about the session that the last attempt ran in.
     pub(super) fn settle(&mut self, settlement: Settlement, ran_in: Option<NewSession>, outcome: &Outcome) {
-        let Outcome { cost_counter, why, now } = *outcome;
+        let Outcome { counters, why, now } = *outcome;
         let in_force = match (&ran_in, &self.record.binding) {
             (Some(session), Some(binding)) => session.native_id == binding.native_id,
             (None, _) | (_, None) => false,
         };
         let version = ran_in.as_ref().and_then(|session| session.agent_version.clone());
         if let (true, Some(binding)) = (in_force, &mut self.record.binding) {
-            binding.cost_counter = cost_counter.or(binding.cost_counter);
+            binding.counters = counters.or(binding.counters);
         }
         let id = ran_in.as_ref().map(|session| session.native_id.clone());
         // A copy that came to nothing says of its original what it says of itself.
@@ -212,12 +212,12 @@ impl Ledger {
         let mut from_past = false;
         for former in self.record.past.iter_mut().filter(|former| Some(&former.native_id) == id.as_ref()) {
             from_past = true;
-            former.cost_counter = cost_counter.or(former.cost_counter);
+            former.counters = counters.or(former.counters);
         }
         if let Some(session) = ran_in.filter(|_| !in_force) {
             self.propose(session, now);
             if let Some(candidate) = &mut self.record.candidate {
-                candidate.binding.cost_counter = cost_counter.or(candidate.binding.cost_counter);
+                candidate.binding.counters = counters.or(candidate.binding.counters);
             }
         }
         let candidate =

@@ -1,6 +1,6 @@
 //! What is known before the run, gathered into closed facts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::decide::{Consent, History, IdShape, PlanFacts, RecordFact, Support, Transcript, Workdir};
@@ -163,10 +163,7 @@ impl Lifecycle {
         if !id.is_argument_safe() || !job.agent.adapter().accepts_id(id) {
             return None;
         }
-        let cwd = scene.place.folder.path.as_path().unwrap_or(&scene.place.cwd);
-        let version = scene.installation.version.as_ref();
-        let query = SessionQuery { id, cwd, state_dir: state_dir.as_deref(), version };
-        match catalog.inspect(query).await {
+        match catalog.inspect(scene.query(id, state_dir.as_deref())).await {
             Ok(look) => Some(look),
             Err(error) => {
                 tracing::warn!(key = %job.key, %error, "a session's file could not be looked at");
@@ -178,6 +175,12 @@ impl Lifecycle {
 }
 
 impl Scene {
+    /// The question for a session, of a run in this scene.
+    pub(super) fn query<'a>(&'a self, id: &'a NativeId, state_dir: Option<&'a Path>) -> SessionQuery<'a> {
+        let cwd = self.place.folder.path.as_path().unwrap_or(&self.place.cwd);
+        SessionQuery { id, cwd, state_dir, version: self.installation.version.as_ref() }
+    }
+
     /// Whether the run is to begin as a copy of another conversation.
     pub(super) fn wants_fork(&self, job: &Job<'_>, ledger: &Ledger) -> bool {
         job.fork_of.is_some() && ledger.record.binding.is_none() && ledger.is_writable()

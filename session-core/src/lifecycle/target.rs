@@ -93,8 +93,16 @@ impl Lifecycle {
         scene.facts.workdir = self.relation(&scene.place.folder, &binding.began_in).await;
         scene.facts.transcript = transcript_fact(look.as_ref(), &binding.began_in, scene);
         scene.facts.history = self.history(&binding, failed_resumes);
-        if look.as_ref().is_some_and(|look| look.torn_tail) {
-            scene.warnings.push(Warning::TornTail);
+        if let Some(look) = &look {
+            if !look.suits(scene.installation.version.as_ref()) {
+                scene.facts.support = Support::VersionCannot;
+            }
+            if look.torn_tail {
+                scene.warnings.push(Warning::TornTail);
+            }
+            if look.skipped_lines + look.missing_records > 0 {
+                scene.warnings.push(Warning::Holes(look.skipped_lines + look.missing_records));
+            }
         }
         scene.target = Some(Target { binding, before: look, fork_file: None, is_fork: false });
     }
@@ -207,7 +215,7 @@ fn binding_of(former: &Former) -> Option<Binding> {
         agent_version: None,
         created_at: former.at,
         used_at: former.used_at.unwrap_or(former.at),
-        cost_counter: former.cost_counter,
+        counters: former.counters,
         forked_from: None,
         poisoned: None,
         extra: serde_json::Map::new(),
@@ -224,7 +232,7 @@ pub(super) const fn fact_of(phase: Phase) -> RecordFact {
 
 /// In a state dir all files are the key's own. In the agent's own place, a file that began in another folder
 /// than recorded is another session under the same id.
-fn transcript_fact(look: Option<&Inspection>, began_in: &Folder, scene: &Scene) -> Transcript {
+pub(super) fn transcript_fact(look: Option<&Inspection>, began_in: &Folder, scene: &Scene) -> Transcript {
     let Some(look) = look else { return Transcript::Unknown };
     match look.presence {
         Presence::Missing => Transcript::Missing,

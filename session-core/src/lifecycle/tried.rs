@@ -4,7 +4,7 @@ use crate::decide::{
     Activity, Attempt, AttemptFacts, Bound, Continuity, CountFacts, Patience, Persisted, Policy, SettleFacts,
     Verdict, Why,
 };
-use crate::{Asked, AttemptNote, Evidence, NativeId, Usage};
+use crate::{Asked, AttemptNote, Counters, Evidence, NativeId, Usage};
 
 use super::attempt::Course;
 
@@ -26,8 +26,8 @@ pub(super) struct Tried {
     pub(super) ran_in: Option<NativeId>,
     pub(super) is_fork: bool,
     pub(super) bound: Bound,
-    /// The cost figure that the next run of the session counts from.
-    pub(super) cost_counter: Option<f64>,
+    /// The figures that the next run of the session counts from.
+    pub(super) counters: Counters,
 }
 
 impl Tried {

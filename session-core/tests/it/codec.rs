@@ -29,7 +29,7 @@ fn sample() -> SessionRecord {
         agent_version: Some("2.1.332".to_owned()),
         created_at: Timestamp::from_millis(1),
         used_at: Timestamp::from_millis(2),
-        cost_counter: Some(0.25),
+        counters: session_core::Counters { cost_usd: Some(0.25), usage: None },
         forked_from: None,
         poisoned: None,
         extra: serde_json::Map::new(),

@@ -27,7 +27,19 @@ fn nothing_done(f: AttemptFacts) -> bool {
 
 fn session_is_to_blame(verdict: Verdict) -> bool {
     use Verdict::*;
-    matches!(verdict, Missing | Incompatible | Busy | ContextOverflow | Crashed | NoResult | Unknown)
+    matches!(
+        verdict,
+        Missing
+            | Incompatible
+            | Busy
+            | Archived
+            | ProviderChanged
+            | Unindexed
+            | ContextOverflow
+            | Crashed
+            | NoResult
+            | Unknown
+    )
 }
 
 /// P1: never another project's session without a yes, never an id of another agent.

@@ -70,6 +70,9 @@ const CURABLE: &[(Verdict, Why)] = &[
     (Verdict::Missing, Why::SessionMissing),
     (Verdict::Incompatible, Why::SessionIncompatible),
     (Verdict::Busy, Why::SessionBusy),
+    (Verdict::Archived, Why::SessionArchived),
+    (Verdict::ProviderChanged, Why::ProviderDiffers),
+    (Verdict::Unindexed, Why::SessionUnindexed),
     (Verdict::ContextOverflow, Why::ContextOverflow),
     (Verdict::Crashed, Why::ResumeUnrecognisedFailure),
     (Verdict::NoResult, Why::ResumeUnrecognisedFailure),
@@ -81,6 +84,9 @@ const FAILURES: &[(Verdict, Why)] = &[
     (Verdict::Missing, Why::SessionMissing),
     (Verdict::Incompatible, Why::SessionIncompatible),
     (Verdict::Busy, Why::SessionBusy),
+    (Verdict::Archived, Why::SessionArchived),
+    (Verdict::ProviderChanged, Why::ProviderDiffers),
+    (Verdict::Unindexed, Why::SessionUnindexed),
     (Verdict::Unauthenticated, Why::Unauthenticated),
     (Verdict::RateLimited, Why::RateLimited),
     (Verdict::Transient, Why::TransientFailure),
@@ -116,6 +122,17 @@ fn next_agrees_with_the_rows() {
             (verdict, None) => Next::Fail(look_up(FAILURES, verdict).unwrap()),
         };
         assert_eq!(next(facts), expected, "{facts:?}");
+    }
+}
+
+#[test]
+fn a_session_that_is_there_is_not_missing() {
+    for verdict in Verdict::ALL {
+        for transcript in Transcript::ALL {
+            let lost_its_way = *verdict == Verdict::Missing && *transcript == Transcript::Present;
+            let expected = if lost_its_way { Verdict::Unindexed } else { *verdict };
+            assert_eq!(weigh(*verdict, *transcript), expected, "{verdict:?} {transcript:?}");
+        }
     }
 }
 
@@ -157,8 +174,15 @@ const SETTLEMENTS: &[SettleRow] = &[
     // Beside one that is only out of reach.
     (
         |f| {
-            let later =
-                [Why::SessionBusy, Why::SessionUnreadable, Why::VersionCannotResume, Why::AgentCannotResume];
+            let later = [
+                Why::SessionBusy,
+                Why::SessionUnreadable,
+                Why::SessionArchived,
+                Why::SessionUnindexed,
+                Why::ProviderDiffers,
+                Why::VersionCannotResume,
+                Why::AgentCannotResume,
+            ];
             f.why.is_some_and(|why| later.contains(&why))
         },
         Settlement::SetAside,

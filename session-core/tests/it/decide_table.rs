@@ -282,8 +282,15 @@ fn the_rendered_table_is_the_one_that_is_shown() {
 
 #[test]
 fn verdicts_and_reasons_matter_by_their_kind_when_settling() {
-    let out_of_reach =
-        [Why::SessionBusy, Why::SessionUnreadable, Why::VersionCannotResume, Why::AgentCannotResume];
+    let out_of_reach = [
+        Why::SessionBusy,
+        Why::SessionUnreadable,
+        Why::SessionArchived,
+        Why::SessionUnindexed,
+        Why::ProviderDiffers,
+        Why::VersionCannotResume,
+        Why::AgentCannotResume,
+    ];
     for facts in crate::product::settle_facts() {
         let like = match facts.why {
             Some(why) if out_of_reach.contains(&why) => Some(Why::SessionBusy),

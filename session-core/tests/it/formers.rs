@@ -1,12 +1,11 @@
 //! Sessions of the past, sought again by their folder.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use session_core::decide::{Activity, Verdict, Why};
-use session_core::error::CatalogError;
 use session_core::*;
 
+use crate::altered::altered;
 use crate::bench::*;
 use crate::scripted::*;
 
@@ -105,37 +104,6 @@ async fn what_ruins_a_copy_condemns_its_original() {
         bench.run("next").await;
         assert!(!matches!(bench.agent.calls().last(), Some(Asked::Resume(id)) if *id == first));
     }
-}
-
-/// A catalog that sees one session otherwise than it is.
-#[derive(Debug)]
-struct Altered {
-    agent: Scripted,
-    which: Arc<Mutex<Option<NativeId>>>,
-    how: fn(&mut Inspection),
-}
-
-#[async_trait]
-impl SessionCatalog for Altered {
-    async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError> {
-        let altered = self.which.lock().unwrap().as_ref() == Some(query.id);
-        let mut look = Glass(self.agent.clone()).inspect(query).await?;
-        if altered {
-            (self.how)(&mut look);
-        }
-        Ok(look)
-    }
-
-    async fn end_last_line(&self, _: &Path, _: u64) -> Result<bool, CatalogError> {
-        Ok(false)
-    }
-}
-
-/// The bench's runner, with such a catalog.
-fn altered(bench: &Bench, which: &Arc<Mutex<Option<NativeId>>>, how: fn(&mut Inspection)) -> Lifecycle {
-    let catalog = Altered { agent: bench.agent.clone(), which: which.clone(), how };
-    let agent = Agent::new(bench.agent.clone()).with_catalog(catalog);
-    Lifecycle::new(Arc::new(bench.store.clone()), bench.host.clone()).agent(agent)
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "the purity rules are for the core, not for its tests")]
 
+mod altered;
 mod bench;
 mod codec;
 mod decide_invariants;
@@ -11,8 +12,10 @@ mod decide_table;
 mod errors;
 mod folders;
 mod formers;
+mod hand_over;
 mod keeping;
 mod lifecycle;
 mod lifecycle_limits;
 mod product;
+mod reach;
 mod scripted;

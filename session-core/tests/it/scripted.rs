@@ -108,7 +108,7 @@ impl Scripted {
         capabilities.resume_reach = ReachCapability::Repository;
         capabilities.caller_chosen_id = true;
         capabilities.fork = ForkSupport::CallerChoosesId;
-        capabilities.cost_scope = CostScope::Session;
+        capabilities.cost_scope = FigureScope::Session;
         capabilities.verified = true;
         Self { world: Arc::default(), capabilities, id: AgentId::new("scripted").unwrap() }
     }
@@ -239,7 +239,11 @@ impl AgentAdapter for Scripted {
                     world.counter += 0.5;
                     world.counter
                 };
-                let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
+                let counted = match self.capabilities.usage_scope {
+                    FigureScope::Process => 1,
+                    FigureScope::Session => turns as u64,
+                };
+                let usage = Usage { input_tokens: 10 * counted, output_tokens: counted, ..Usage::default() };
                 let end = Final {
                     kind: "success".to_owned(),
                     text: turns.to_string(),
@@ -285,7 +289,14 @@ impl SessionCatalog for Glass {
             },
         })
     }
-    async fn end_last_line(&self, _: &Path, _: u64) -> Result<bool, CatalogError> {
+    async fn last_said(&self, query: SessionQuery<'_>, bytes: usize) -> Result<Conversation, CatalogError> {
+        let mut conversation = Conversation::default();
+        for text in self.0.world().sessions.get(query.id.as_str()).into_iter().flatten() {
+            conversation.push(Said { by: Speaker::User, text: text.clone() }, bytes);
+        }
+        Ok(conversation)
+    }
+    async fn mend(&self, _: SessionQuery<'_>, _: &Inspection, _: Mend) -> Result<bool, CatalogError> {
         Ok(false)
     }
 }

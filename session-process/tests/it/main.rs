@@ -4,6 +4,7 @@
 mod ends;
 mod folder;
 mod leftovers;
+mod prepare;
 mod probe;
 mod start;
 mod stream;

@@ -25,6 +25,8 @@ pub(crate) struct Dialect {
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<EnvChange>,
     pub(crate) links: Vec<Link>,
+    pub(crate) scratch: Vec<PathBuf>,
+    pub(crate) preparations: Vec<OsString>,
 }
 
 impl CliDialect for Dialect {
@@ -47,6 +49,10 @@ impl CliDialect for Dialect {
         let (args, env) = (self.args.clone(), self.env.clone());
         Ok(CommandSpec { args, env, stdin: turn.prompt.as_bytes().to_vec() })
     }
+    fn preparations(&self, _: &Turn<'_>, _: &EnvMap) -> Result<Vec<CommandSpec>, CommandError> {
+        let spec = |arg: &OsString| CommandSpec { args: vec![arg.clone()], ..CommandSpec::default() };
+        Ok(self.preparations.iter().map(spec).collect())
+    }
     fn decoder(&self, _: &Turn<'_>) -> Box<dyn Decoder> {
         Box::new(JsonLines)
     }
@@ -59,7 +65,7 @@ impl CliDialect for Dialect {
         }
     }
     fn state(&self, _: Option<&Path>, _: &EnvMap, _: Option<&Version>) -> StateLayout {
-        StateLayout { links: self.links.clone(), ..StateLayout::default() }
+        StateLayout { links: self.links.clone(), scratch: self.scratch.clone(), ..StateLayout::default() }
     }
 }
 
@@ -113,6 +119,8 @@ impl Stage {
                 args: Vec::new(),
                 env: Vec::new(),
                 links: Vec::new(),
+                scratch: Vec::new(),
+                preparations: Vec::new(),
             },
             environment,
             limits: Limits::default(),

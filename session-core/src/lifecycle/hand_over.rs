@@ -1,0 +1,48 @@
+//! A conversation as a text for another agent.
+
+use std::path::Path;
+
+use crate::error::HandOverError;
+use crate::{HandOver, SessionKey, SessionQuery};
+
+use super::Lifecycle;
+
+impl Lifecycle {
+    /// The last of what was said in a key's conversation, as a text for another agent: at most about `bytes` of what was
+    /// said, newest kept, with a word on what it leaves out. Nothing is run but the agent's version probe.
+    ///
+    /// # Errors
+    /// [`HandOverError`]: nothing is bound to the key, or it cannot be read.
+    ///
+    /// # Cancel safety
+    /// Nothing is written.
+    pub async fn hand_over(&self, key: &SessionKey, bytes: usize) -> Result<HandOver, HandOverError> {
+        let agent = &key.agent;
+        let registered = self.agents.get(agent);
+        let registered = registered.ok_or_else(|| HandOverError::UnknownAgent { agent: agent.clone() })?;
+        let catalog =
+            registered.catalog().ok_or_else(|| HandOverError::NoCatalog { agent: agent.clone() })?;
+        let no_session = || HandOverError::NoSession { key: key.clone() };
+        let record = self.record(key).await.map_err(HandOverError::Store)?.ok_or_else(no_session)?;
+        let binding = record.binding.ok_or_else(no_session)?;
+        let adapter = registered.adapter();
+        if !binding.native_id.is_argument_safe() || !adapter.accepts_id(&binding.native_id) {
+            return Err(no_session());
+        }
+        let installation = adapter.detect().await.map_err(HandOverError::Agent)?;
+        let state_dir = if self.state_dirs {
+            self.store.state_dir(key).await.map_err(HandOverError::Store)?
+        } else {
+            None
+        };
+        let query = SessionQuery {
+            id: &binding.native_id,
+            cwd: binding.began_in.path.as_path().unwrap_or_else(|| Path::new("")),
+            state_dir: state_dir.as_deref(),
+            version: installation.version.as_ref(),
+        };
+        let conversation = catalog.last_said(query, bytes).await.map_err(HandOverError::Catalog)?;
+        tracing::debug!(%key, messages = conversation.said.len(), left_out = conversation.left_out, "handed over");
+        Ok(conversation.hand_over(agent, bytes))
+    }
+}

@@ -1,0 +1,48 @@
+//! A catalog that sees one session otherwise than it is.
+
+use std::sync::{Arc, Mutex};
+
+use session_core::error::CatalogError;
+use session_core::*;
+
+use crate::bench::Bench;
+use crate::scripted::*;
+
+/// A catalog that sees one session otherwise than it is.
+#[derive(Debug)]
+struct Altered {
+    agent: Scripted,
+    which: Arc<Mutex<Option<NativeId>>>,
+    how: fn(&mut Inspection),
+}
+
+#[async_trait]
+impl SessionCatalog for Altered {
+    async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError> {
+        let altered = self.which.lock().unwrap().as_ref() == Some(query.id);
+        let mut look = Glass(self.agent.clone()).inspect(query).await?;
+        if altered {
+            (self.how)(&mut look);
+        }
+        Ok(look)
+    }
+
+    async fn last_said(&self, query: SessionQuery<'_>, bytes: usize) -> Result<Conversation, CatalogError> {
+        Glass(self.agent.clone()).last_said(query, bytes).await
+    }
+
+    async fn mend(&self, _: SessionQuery<'_>, _: &Inspection, _: Mend) -> Result<bool, CatalogError> {
+        Ok(false)
+    }
+}
+
+/// The bench's runner, with such a catalog.
+pub(crate) fn altered(
+    bench: &Bench,
+    which: &Arc<Mutex<Option<NativeId>>>,
+    how: fn(&mut Inspection),
+) -> Lifecycle {
+    let catalog = Altered { agent: bench.agent.clone(), which: which.clone(), how };
+    let agent = Agent::new(bench.agent.clone()).with_catalog(catalog);
+    Lifecycle::new(Arc::new(bench.store.clone()), bench.host.clone()).agent(agent)
+}

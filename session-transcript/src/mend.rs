@@ -1,0 +1,133 @@
+//! Cures for a session's file that lose nothing of it. None is written through a link: the agent may have put it there.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+
+use session_core::TranscriptFormat;
+
+use crate::find::options;
+
+/// Writes a line end behind a last line that has none, and says whether it did.
+pub(crate) fn end_last_line(path: &Path, bytes: u64) -> io::Result<bool> {
+    let Some(mut file) = unchanged(path, bytes, options().append(true))?.filter(|_| bytes > 0) else {
+        return Ok(false);
+    };
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    if last == *b"\n" {
+        return Ok(false);
+    }
+    file.write_all(b"\n")?;
+    Ok(true)
+}
+
+/// Gives every record behind the first numbered one its number, counting on from there, and says whether it did. The
+/// file is written anew beside itself and takes its own place whole.
+pub(crate) fn number_records(format: &dyn TranscriptFormat, path: &Path, bytes: u64) -> io::Result<bool> {
+    let Some(file) = unchanged(path, bytes, &mut options())? else { return Ok(false) };
+    let folder = path.parent().ok_or_else(|| io::Error::other("a file without a folder"))?;
+    let mut anew = tempfile::Builder::new().prefix(".mend-").tempfile_in(folder)?;
+    {
+        let mut out = BufWriter::new(anew.as_file_mut());
+        let mut lines = BufReader::new(&file);
+        let (mut line, mut next) = (Vec::new(), None);
+        while lines.read_until(b'\n', &mut line)? > 0 {
+            let facts = format.record(&line);
+            let written = match (facts.as_ref().and_then(|facts| facts.number), next) {
+                (Some(number), _) => {
+                    next = Some(number + 1);
+                    None
+                }
+                (None, Some(number)) if facts.is_some() => {
+                    let text = line.trim_ascii_end();
+                    let numbered = format.numbered(text, number);
+                    let mut numbered =
+                        numbered.ok_or_else(|| io::Error::other("a record that can have no number"))?;
+                    next = Some(number + 1);
+                    numbered.push(b'\n');
+                    Some(numbered)
+                }
+                _ => None,
+            };
+            out.write_all(written.as_deref().unwrap_or(&line))?;
+            line.clear();
+        }
+        out.flush()?;
+    }
+    // Nobody wrote meanwhile, as far as the size tells.
+    if file.metadata()?.len() != bytes {
+        return Ok(false);
+    }
+    anew.as_file().set_permissions(file.metadata()?.permissions())?;
+    anew.as_file().sync_all()?;
+    anew.persist(path).map_err(|error| error.error)?;
+    sync_folder(folder)?;
+    Ok(true)
+}
+
+/// Moves a file of the archive back to where it belongs, and says whether it did. Never over another one.
+pub(crate) fn unarchive(path: &Path, bytes: u64, home: &Path) -> io::Result<bool> {
+    if unchanged(path, bytes, &mut options())?.is_none() {
+        return Ok(false);
+    }
+    let folder = home.parent().ok_or_else(|| io::Error::other("a file without a folder"))?;
+    create(folder)?;
+    // A link first: unlike a rename, it fails where something is.
+    fs::hard_link(path, home)?;
+    fs::remove_file(path)?;
+    sync_folder(folder)?;
+    Ok(true)
+}
+
+/// The file, if it is one and has still that size.
+fn unchanged(path: &Path, bytes: u64, options: &mut OpenOptions) -> io::Result<Option<File>> {
+    let not_a_file = || io::Error::other("not a regular file");
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(not_a_file());
+    }
+    let file = no_links(options).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(not_a_file());
+    }
+    Ok((metadata.len() == bytes).then_some(file))
+}
+
+#[cfg(unix)]
+fn create(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn create(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}
+
+/// A renamed file is durable when its folder is.
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "the same face on every system")]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::NOFOLLOW;
+    options.custom_flags(flags.bits().cast_signed())
+}
+
+#[cfg(not(unix))]
+const fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}

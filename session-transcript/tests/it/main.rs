@@ -1,0 +1,6 @@
+//! The catalog over a format of its own, which has numbers, an archive and files that go on from others.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod format;
+mod mend;
+mod search;
