@@ -11,6 +11,8 @@ mod codex;
 mod http;
 #[path = "tests/model.rs"]
 mod model;
+#[path = "tests/openai.rs"]
+mod openai;
 #[cfg(unix)]
 #[path = "tests/processes.rs"]
 mod processes;
