@@ -199,6 +199,12 @@ pub trait CliDialect: Debug + Send + Sync + 'static {
     /// How to ask for the version.
     fn version_probe(&self) -> CommandSpec;
 
+    /// The version in what the probe printed. A launcher may print more, before or after: a dialect that knows how its
+    /// agent words it looks for that first.
+    fn version(&self, printed: &str) -> Option<Version> {
+        Version::parse(printed)
+    }
+
     /// What this version can do; `None` when the version could not be told.
     fn capabilities(&self, version: Option<&Version>) -> AgentCapabilities;
 
