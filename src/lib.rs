@@ -7,6 +7,8 @@
 
 #[cfg(feature = "adapter-claude")]
 mod claude;
+#[cfg(feature = "adapter-opencode")]
+mod opencode;
 #[cfg(feature = "session-process")]
 mod sessions;
 
@@ -31,6 +33,11 @@ pub mod adapters {
     pub use crate::claude::{Claude, claude};
     #[cfg(feature = "adapter-claude")]
     pub use adapter_claude::{ClaudeDialect, ClaudeOptions, ClaudeTranscripts};
+
+    #[cfg(feature = "adapter-opencode")]
+    pub use crate::opencode::{Opencode, opencode};
+    #[cfg(feature = "adapter-opencode")]
+    pub use adapter_opencode::{OpencodeCatalog, OpencodeDialect, OpencodeOptions};
 }
 
 /// The stores, one a feature, and the one in memory.

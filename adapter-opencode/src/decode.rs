@@ -4,7 +4,7 @@
 //! a step that ends with `stop` can be followed by a compaction and more steps (1.2.1, 1.15.13, 1.18.33). So what the
 //! run came to is told when the output is over.
 
-use session_core::{AgentEvent, Decoder, Final, Turn, Usage};
+use session_core::{AgentEvent, Decoder, Ended, Exit, Final, Turn, Usage};
 
 use crate::wire::{Failure, Line, Part, parse};
 
@@ -220,11 +220,34 @@ impl Decoder for OpencodeDecoder {
         }
     }
 
-    fn end(&mut self, emit: &mut dyn FnMut(&AgentEvent<'_>)) {
+    fn end(&mut self, ended: &Ended<'_>, emit: &mut dyn FnMut(&AgentEvent<'_>)) {
+        if !self.called && self.errors.is_empty() && is_silent_end(ended) {
+            self.called = true;
+            emit(&AgentEvent::ModelCalled);
+        }
         if self.steps > 0 || !self.errors.is_empty() {
             self.finish(emit);
         }
     }
+}
+
+/// Whether a process of which nothing was heard may have called the model all the same: it was ended, as nothing is said
+/// before the answer; or it ended well and without a word, as 1.15.13 does when it works in another folder, and as the
+/// launcher of 1.1.65 and 1.2.1 does when the program below it is killed. One that refuses gives its reason.
+fn is_silent_end(ended: &Ended<'_>) -> bool {
+    match ended.exit {
+        Exit::Code(0) => !ended.stderr_tail.lines().any(is_own_word),
+        // From 128 on it is a signal, told by a launcher.
+        Exit::Code(code) => code >= 128,
+        Exit::Signal(_) | Exit::Unknown => true,
+    }
+}
+
+/// Whether the line is more than what 1.2 to 1.15 say at every start with a new data folder.
+fn is_own_word(line: &str) -> bool {
+    const GREETINGS: &[&str] =
+        &["Performing one time database migration", "sqlite-migration:", "Database migration complete"];
+    !line.trim().is_empty() && !GREETINGS.iter().any(|greeting| line.contains(greeting))
 }
 
 fn noise(line: &[u8], emit: Emit<'_>) {
@@ -239,7 +262,7 @@ mod tests;
 
 /// What a whole stream amounts to, for tests.
 #[cfg(test)]
-pub(crate) fn decode_for_tests(version: &str, stdout: &[u8]) -> session_core::Observation {
+pub(crate) fn decode_for_tests(version: &str, stdout: &[u8], ended: &Ended<'_>) -> session_core::Observation {
     let version = session_core::Version::parse(version);
     let mut decoder = OpencodeDecoder {
         reasoning_apart: version.is_none_or(|version| version.at_least(1, 15, 13)),
@@ -249,6 +272,6 @@ pub(crate) fn decode_for_tests(version: &str, stdout: &[u8]) -> session_core::Ob
     for line in stdout.split(|byte| *byte == b'\n') {
         decoder.line(line, &mut |event| observation.observe(event));
     }
-    decoder.end(&mut |event| observation.observe(event));
+    decoder.end(ended, &mut |event| observation.observe(event));
     observation
 }

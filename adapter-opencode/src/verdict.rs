@@ -6,7 +6,7 @@
 //! the model's prose.
 
 use session_core::decide::{Activity, Verdict};
-use session_core::{Asked, EndedBy, Evidence, Exit, Version};
+use session_core::{Asked, EndedBy, Evidence, Exit};
 
 use crate::decode::{ERROR, STREAM_CUT};
 
@@ -164,26 +164,11 @@ fn by_exit(evidence: &Evidence) -> Verdict {
     let not_begun = not_begun(evidence);
     match evidence.exit {
         Exit::Signal(_) | Exit::Code(129..=159) => Verdict::Crashed,
-        Exit::Code(0) if not_begun && went_elsewhere(evidence) => Verdict::Misconfigured,
         Exit::Code(0) => Verdict::NoResult,
         Exit::Code(_) if not_begun => Verdict::Unknown,
         Exit::Code(_) => Verdict::Crashed,
         Exit::Unknown => Verdict::Unknown,
     }
-}
-
-/// Whether the turn may have been done in the session's own folder, which is not the one of this run: 1.15.13 says
-/// nothing at all then. The prompt must not be run again.
-fn went_elsewhere(evidence: &Evidence) -> bool {
-    let version = evidence.version.as_deref().and_then(Version::parse);
-    let silent = version.is_some_and(|version| version.at_least(1, 14, 35) && !version.at_least(1, 17, 0));
-    let own_words = |line: &&str| {
-        let noise =
-            ["Performing one time database migration", "sqlite-migration:", "Database migration complete"];
-        !line.trim().is_empty() && !noise.iter().any(|noise| line.contains(noise))
-    };
-    let said = evidence.stderr_tail.lines().any(|line| own_words(&line)) || evidence.observation.noise > 0;
-    silent && !said && !matches!(evidence.asked, Asked::Fresh(_))
 }
 
 #[cfg(test)]

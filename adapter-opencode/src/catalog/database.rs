@@ -123,7 +123,7 @@ fn tally(
         };
         match message.kind() {
             Some(RecordKind::Prompt) if has_parts => tally.user_turns += 1,
-            Some(RecordKind::Answer) if has_parts || message.finish.is_some() => tally.answers += 1,
+            Some(RecordKind::Answer) if has_parts => tally.answers += 1,
             _ => {}
         }
         if message.is_summary() {

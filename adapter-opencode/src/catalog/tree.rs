@@ -44,7 +44,7 @@ pub(super) fn inspect(root: &Path, id: &NativeId) -> Result<Inspection, CatalogE
         tally.broken += parts.iter().filter(garbage).count() as u64;
         match message.kind() {
             Some(RecordKind::Prompt) if !parts.is_empty() => tally.user_turns += 1,
-            Some(RecordKind::Answer) if !parts.is_empty() || message.finish.is_some() => tally.answers += 1,
+            Some(RecordKind::Answer) if !parts.is_empty() => tally.answers += 1,
             _ => {}
         }
     }
