@@ -11,6 +11,7 @@ mod dialect;
 pub mod error;
 mod event;
 mod evidence;
+mod explain;
 mod host;
 mod ids;
 mod lifecycle;
@@ -41,6 +42,7 @@ pub use dialect::{
 };
 pub use event::{AgentEvent, EventSink, Final, NoSink};
 pub use evidence::{Asked, EndedBy, Evidence, Exit, Observation};
+pub use explain::{Bound, Explanation};
 pub use host::{Folder, FolderId, Holder, Host, PathText, Place, Repository};
 pub use ids::{AgentId, InvalidName, MailboxId, NativeId, RunId, SessionKey, SessionName};
 pub use lifecycle::Lifecycle;
