@@ -169,8 +169,6 @@ fn sum_up(format: &dyn TranscriptFormat, path: PathBuf, tally: Tally) -> Inspect
     Inspection {
         presence,
         archived: format.unarchived(&path).is_some(),
-        // A format names all places where its files may lie.
-        misplaced: false,
         path: Some(path),
         user_turns: tally.user_turns,
         answers: tally.answers,

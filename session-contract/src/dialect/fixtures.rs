@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use session_core::decide::{Activity, Verdict};
 use session_core::{
-    AgentEvent, Asked, CliDialect, EndedBy, Evidence, Exit, Mode, NativeId, Observation, Version,
+    AgentEvent, Asked, CliDialect, Ended, EndedBy, Evidence, Exit, Mode, NativeId, Observation, Version,
 };
 
 use super::turns::Stage;
@@ -106,7 +106,8 @@ impl Fixture {
             decoder.line(line, &mut |event: &AgentEvent<'_>| observation.observe(event));
         }
         let before = observation.clone();
-        decoder.end(&mut |event| observation.observe(event));
+        let ended = Ended { exit: self.exit, stderr_tail: &self.stderr };
+        decoder.end(&ended, &mut |event| observation.observe(event));
         (before, observation)
     }
 
