@@ -51,3 +51,12 @@ fn each_version_has_its_rules() {
 fn an_unknown_version_has_the_newest_rules_unverified() {
     assert_eq!(of(None), at("9.0.0"));
 }
+
+#[test]
+fn the_version_is_found_behind_a_banner() {
+    let numbers = |printed: &str| super::version(printed).map(|version| version.numbers);
+    assert_eq!(numbers("2.1.332 (Claude Code)\n"), Some([2, 1, 332]));
+    assert_eq!(numbers("Now using node v20.20.2\n2.0.14 (Claude Code)\nbye 1.0\n"), Some([2, 0, 14]));
+    assert_eq!(numbers("3.0.0\n"), Some([3, 0, 0]), "worded otherwise one day");
+    assert_eq!(numbers("hello"), None);
+}

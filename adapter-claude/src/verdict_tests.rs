@@ -23,16 +23,19 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
+fn meta(folder: &Path) -> Value {
+    serde_json::from_str(&read(&folder.join("meta.json"))).unwrap()
+}
+
 fn evidence_of(folder: &Path) -> Evidence {
-    let exit: Value = serde_json::from_str(&read(&folder.join("exit.json"))).unwrap();
-    let asked: Asked = serde_json::from_value(exit["asked"].clone()).unwrap();
+    let meta = meta(folder);
+    let asked: Asked = serde_json::from_value(meta["asked"].clone()).unwrap();
     let observation = decode_for_tests(&asked, read(&folder.join("stdout.jsonl")).as_bytes());
-    let version = folder.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
     Evidence {
         asked,
-        version: Some(version),
-        exit: serde_json::from_value(exit["exit"].clone()).unwrap(),
-        ended_by: serde_json::from_value(exit["ended_by"].clone()).unwrap(),
+        version: Some(meta["version"].as_str().unwrap().to_owned()),
+        exit: serde_json::from_value(meta["exit"].clone()).unwrap(),
+        ended_by: serde_json::from_value(meta["ended_by"].clone()).unwrap(),
         stderr_tail: read(&folder.join("stderr.txt")),
         observation,
         leftovers_ended: 0,
@@ -45,14 +48,15 @@ fn every_fixture_has_its_verdict() {
     for folder in fixtures() {
         count += 1;
         let evidence = evidence_of(&folder);
-        let expect: Value = serde_json::from_str(&read(&folder.join("expect.json"))).unwrap();
-        let found = serde_json::json!({
-            "verdict": ClaudeDialect::default().classify(&evidence).name(),
-            "activity": evidence.observation.activity().name(),
-            "session": evidence.observation.session,
-        });
-        if found != expect {
-            wrong.push(format!("{}: {found}, expected {expect}", folder.display()));
+        let meta = meta(&folder);
+        let expect = [&meta["verdict"], &meta["activity"], &meta["session"]];
+        let found = [
+            serde_json::json!(ClaudeDialect::default().classify(&evidence).name()),
+            serde_json::json!(evidence.observation.activity().name()),
+            serde_json::json!(evidence.observation.session),
+        ];
+        if found.each_ref() != expect {
+            wrong.push(format!("{}: {found:?}, expected {expect:?}", folder.display()));
         }
     }
     assert!(count > 100, "{count} fixtures");

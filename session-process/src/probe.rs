@@ -105,7 +105,7 @@ pub(crate) async fn version<D: CliDialect>(
         };
         return Err(fail(ProbeError::Failed { status, printed: said(printed) }.into()));
     }
-    let version = Version::parse(&printed).or_else(|| Version::parse(&outcome.stderr_tail));
+    let version = dialect.version(&printed).or_else(|| dialect.version(&outcome.stderr_tail));
     version.ok_or_else(|| fail(ProbeError::NoVersion { printed: said(printed) }.into()))
 }
 

@@ -27,13 +27,27 @@ impl ScriptedAgent {
         Self::with_cases(folder, &json!([{ "steps": [{ "claude": { "say": say } }] }]))
     }
 
+    /// Plays the session behaviour of Codex, in the same way.
+    ///
+    /// # Errors
+    /// When the script cannot be written into the folder.
+    pub fn codex(folder: &Path, say: &str) -> io::Result<Self> {
+        let cases = json!([{ "steps": [{ "codex": { "say": say } }] }]);
+        Self::play(folder, "scripted-codex.json", &json!({ "version": "codex-cli 0.171.0", "cases": cases }))
+    }
+
     /// Plays these cases.
     ///
     /// # Errors
     /// When the script cannot be written into the folder.
     pub fn with_cases(folder: &Path, cases: &Value) -> io::Result<Self> {
-        let script = folder.join("scripted-agent.json");
-        std::fs::write(&script, json!({ "cases": cases }).to_string())?;
+        Self::play(folder, "scripted-agent.json", &json!({ "cases": cases }))
+    }
+
+    fn play(folder: &Path, name: &str, script: &Value) -> io::Result<Self> {
+        let path = folder.join(name);
+        std::fs::write(&path, script.to_string())?;
+        let script = path;
         Ok(Self { program: std::env::current_exe()?, leading_args: leading_args(&script) })
     }
 }

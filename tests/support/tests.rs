@@ -5,10 +5,14 @@
 mod agent;
 #[path = "tests/claude.rs"]
 mod claude;
+#[path = "tests/codex.rs"]
+mod codex;
 #[path = "tests/http.rs"]
 mod http;
 #[path = "tests/model.rs"]
 mod model;
+#[path = "tests/openai.rs"]
+mod openai;
 #[cfg(unix)]
 #[path = "tests/processes.rs"]
 mod processes;

@@ -17,6 +17,9 @@ pub(crate) struct Args {
     /// Which of the pinned versions of each agent.
     #[arg(long, value_enum, default_value_t = Which::All)]
     versions: Which,
+    /// All pinned versions, which is what happens without it too.
+    #[arg(long, conflicts_with = "versions")]
+    all: bool,
     /// Only this agent.
     #[arg(long)]
     agent: Option<String>,
@@ -73,6 +76,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let last = pins.versions.len().saturating_sub(1);
         for (at, pin) in pins.versions.iter().enumerate() {
             let wanted = match args.versions {
+                _ if args.all => true,
                 Which::Newest => at == 0,
                 Which::Ends => at == 0 || at == last,
                 Which::All => true,
@@ -116,7 +120,8 @@ fn install(agent: &str, pins: &Pins, version: &str) -> Result<Installed, String>
         }
         std::fs::create_dir_all(&folder).map_err(fail)?;
         let status = Command::new("npm")
-            .args(["install", "--no-fund", "--no-audit", "--no-package-lock", "--loglevel=error", "--prefix"])
+            .args(["install", "--no-fund", "--no-audit", "--no-package-lock", "--loglevel=error"])
+            .args(["--include=optional", "--prefix"])
             .arg(&folder)
             .arg(format!("{}@{version}", pins.package))
             .status()
@@ -124,10 +129,34 @@ fn install(agent: &str, pins: &Pins, version: &str) -> Result<Installed, String>
         if !status.success() || !program.exists() {
             return Err(format!("npm could not install {}@{version}", pins.package));
         }
+        for_this_machine(&folder.join("node_modules"), &pins.package)?;
         std::fs::write(&mark, "").map_err(fail)?;
     }
     println!("{agent} {version} is at {}", program.display());
     Ok(Installed { agent: agent.to_owned(), version: version.to_owned(), program, path: child_path() })
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    #[serde(default, rename = "optionalDependencies")]
+    optional: BTreeMap<String, String>,
+}
+
+/// Checks that the program itself is there: packages bring it as optional ones, of which npm takes the one for this
+/// machine, and says nothing when it could not have it.
+fn for_this_machine(modules: &Path, package: &str) -> Outcome {
+    let path = modules.join(package).join("package.json");
+    let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(&path).map_err(|error| fail(&error))?;
+    let manifest: Manifest = serde_json::from_str(&text).map_err(|error| fail(&error))?;
+    let is_there = |name: &String| {
+        modules.join(name).exists() || modules.join(package).join("node_modules").join(name).exists()
+    };
+    if manifest.optional.is_empty() || manifest.optional.keys().any(is_there) {
+        return Ok(());
+    }
+    let names: Vec<_> = manifest.optional.keys().map(String::as_str).collect();
+    Err(format!("npm left out the program of {package} for this machine; it has: {}", names.join(", ")))
 }
 
 /// The folders that a CLI needs: Node for the older ones, git and a shell for all.

@@ -49,6 +49,7 @@
 //! | `{"kill_self": "KILL"}` | dies by `KILL`, `TERM`, `INT` or `ABRT` |
 //! | `{"exit": 3}` | ends; without it the end of the steps is exit 0 |
 //! | `{"claude": {…}}` | plays one turn of Claude Code 2.1.332, see [`ClaudeStep`] |
+//! | `{"codex": {…}}` | plays one turn of Codex 0.171, see [`CodexStep`] |
 //!
 //! Texts and paths expand `{{sid}}`, `{{prompt}}`, `{{cwd}}`, `{{pid}}`, `{{turns}}` and `{{transcript}}`;
 //! inside `line` the values are escaped for JSON. `{{sid}}` is the session the call asked for until a `claude`
@@ -60,6 +61,7 @@
 mod call;
 mod child;
 mod claude;
+mod codex;
 mod play;
 mod script;
 mod template;
@@ -71,7 +73,7 @@ use std::process::ExitCode;
 
 pub use call::{CallRecord, read_calls};
 pub use claude::project_folder_name;
-pub use script::{ClaudeStep, Lookup, StopAfter, ToolUse};
+pub use script::{ClaudeStep, CodexStep, CodexStop, Lookup, StopAfter, ToolUse};
 
 /// The first argument of a call that is meant for the fake agent.
 const AGENT_FLAG: &str = "--fake-agent";

@@ -9,9 +9,9 @@ use std::time::{Duration, SystemTime};
 use super::Stop;
 use super::call::{Call, count};
 use super::child::{self, wait_for_file};
-use super::claude;
 use super::script::{Death, FileText, Repeat, Script, Slowly, Step, Truncate};
 use super::template::{Values, expand, expand_json};
+use super::{claude, codex};
 
 /// Repeated texts are written in pieces of about this size.
 const BLOCK: usize = 64 * 1024;
@@ -156,6 +156,7 @@ impl Player {
             Step::KillSelf(death) => die(death),
             Step::Exit(code) => Err(Stop::Exit(code)),
             Step::Claude(step) => claude::turn(self, &step),
+            Step::Codex(step) => codex::turn(self, &step),
         }
     }
 

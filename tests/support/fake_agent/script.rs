@@ -86,6 +86,7 @@ pub(super) enum Step {
     KillSelf(Death),
     Exit(u8),
     Claude(Box<ClaudeStep>),
+    Codex(CodexStep),
 }
 
 #[derive(Debug, Deserialize)]
@@ -145,6 +146,34 @@ pub(super) enum Death {
     Term,
     Int,
     Abrt,
+}
+
+/// How one turn of `codex exec` is played: the step `{"codex": {…}}`, whose fields are all optional.
+///
+/// The step obeys `exec --json` and `exec resume <id>`, reads the prompt from standard input, and tolerates flags. It keeps
+/// the session file below `$CODEX_HOME` or `$HOME/.codex` as 0.171 does. A refused call ends the agent with the messages of
+/// 0.171; after an answered one the next step follows.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CodexStep {
+    /// The answer, a template; without it the answer is a [`ContextReply`](crate::ContextReply).
+    pub say: Option<String>,
+    /// Behave as the releases before 0.117: an id that is not known starts a new session without a word.
+    pub silent: bool,
+    /// Save nothing of the turn.
+    pub forgets: bool,
+    /// End the turn early, for tests that kill the agent in the middle of one.
+    pub stop_after: Option<CodexStop>,
+}
+
+/// Where a turn of Codex ends early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CodexStop {
+    /// After the thread is named; nothing is saved.
+    Started,
+    /// After the prompt is saved.
+    User,
 }
 
 /// How one turn of Claude Code is played: the step `{"claude": {…}}`, whose fields are all optional.

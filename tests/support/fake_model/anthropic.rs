@@ -3,23 +3,10 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::conversation::Conversation;
+use super::answer::{Answer, Content, event};
+use super::conversation::{Conversation, texts};
 use super::directives::Usage;
 use super::stream::Part;
-
-/// The path of a request for an answer.
-pub(super) const MESSAGES: &str = "/v1/messages";
-/// The path of a request for the size of a conversation.
-pub(super) const COUNT_TOKENS: &str = "/v1/messages/count_tokens";
-/// The path of the list of models.
-pub(super) const MODELS: &str = "/v1/models";
-
-/// What the model says.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Content {
-    Text(String),
-    Tool(String, Value),
-}
 
 /// Reads the conversation of a request.
 pub(super) fn conversation(body: &Value) -> Conversation {
@@ -29,114 +16,87 @@ pub(super) fn conversation(body: &Value) -> Conversation {
             continue;
         }
         match &message["content"] {
-            Value::String(text) => conversation.user_said([text.as_str()]),
             Value::Array(blocks) if blocks.iter().any(|block| block["type"] == "tool_result") => {
                 conversation.after_tool_result = true;
             }
-            Value::Array(blocks) => {
-                let texts = blocks.iter().filter(|block| block["type"] == "text");
-                conversation.user_said(texts.filter_map(|block| block["text"].as_str()));
-            }
-            _ => {}
+            content => conversation.user_said(texts(content)),
         }
     }
     conversation
 }
 
-/// One answer in both of its forms.
-#[derive(Debug)]
-pub(super) struct Message {
-    id: String,
-    model: String,
-    content: Content,
-    usage: Usage,
+/// The tokens as this format reports them.
+fn usage(answer: &Answer) -> Value {
+    let usage = answer.usage.unwrap_or(Usage { input: 100, output: 20, cache_write: 7, cache_read: 3 });
+    json!({
+        "input_tokens": usage.input,
+        "output_tokens": usage.output,
+        "cache_creation_input_tokens": usage.cache_write,
+        "cache_read_input_tokens": usage.cache_read,
+    })
 }
 
-impl Message {
-    pub(super) fn new(model: &str, content: Content, usage: Usage) -> Self {
-        Self { id: format!("msg_{}", Uuid::new_v4().simple()), model: model.to_owned(), content, usage }
-    }
-
-    fn stop_reason(&self) -> &'static str {
-        match self.content {
-            Content::Text(_) => "end_turn",
-            Content::Tool(..) => "tool_use",
-        }
-    }
-
-    fn usage(&self) -> Value {
-        json!({
-            "input_tokens": self.usage.input,
-            "output_tokens": self.usage.output,
-            "cache_creation_input_tokens": self.usage.cache_write,
-            "cache_read_input_tokens": self.usage.cache_read,
-        })
-    }
-
-    fn block(&self) -> Value {
-        match &self.content {
-            Content::Text(text) => json!({"type": "text", "text": text}),
-            Content::Tool(name, input) => json!({
-                "type": "tool_use",
-                "id": format!("toolu_{}", self.id),
-                "name": name,
-                "input": input,
-            }),
-        }
-    }
-
-    /// The answer as one object.
-    pub(super) fn whole(&self) -> Value {
-        json!({
-            "id": self.id,
-            "type": "message",
-            "role": "assistant",
-            "model": self.model,
-            "content": [self.block()],
-            "stop_reason": self.stop_reason(),
-            "stop_sequence": null,
-            "usage": self.usage(),
-        })
-    }
-
-    /// The answer as server-sent events, or what there is of it when the connection breaks.
-    pub(super) fn streamed(&self, breaks_off: bool) -> Vec<Part> {
-        let mut started = self.whole();
-        started["content"] = json!([]);
-        started["stop_reason"] = Value::Null;
-        let start = event(&json!({"type": "message_start", "message": started}));
-        if breaks_off {
-            return vec![start, Part::Flush, Part::Break];
-        }
-        let mut empty = self.block();
-        let delta = match &self.content {
-            Content::Text(text) => {
-                empty["text"] = json!("");
-                json!({"type": "text_delta", "text": text})
-            }
-            Content::Tool(_, input) => {
-                empty["input"] = json!({});
-                json!({"type": "input_json_delta", "partial_json": input.to_string()})
-            }
-        };
-        vec![
-            start,
-            event(&json!({"type": "content_block_start", "index": 0, "content_block": empty})),
-            event(&json!({"type": "content_block_delta", "index": 0, "delta": delta})),
-            event(&json!({"type": "content_block_stop", "index": 0})),
-            event(&json!({
-                "type": "message_delta",
-                "delta": {"stop_reason": self.stop_reason(), "stop_sequence": null},
-                "usage": self.usage(),
-            })),
-            event(&json!({"type": "message_stop"})),
-        ]
+fn stop_reason(answer: &Answer) -> &'static str {
+    match answer.content {
+        Content::Text(_) => "end_turn",
+        Content::Tool(..) => "tool_use",
     }
 }
 
-fn event(data: &Value) -> Part {
-    let name = data["type"].as_str().unwrap_or_default();
-    Part::Bytes(format!("event: {name}\ndata: {data}\n\n").into())
+fn block(answer: &Answer) -> Value {
+    match &answer.content {
+        Content::Text(text) => json!({"type": "text", "text": text}),
+        Content::Tool(name, input) => json!({
+            "type": "tool_use",
+            "id": format!("toolu_{}", answer.id),
+            "name": name,
+            "input": input,
+        }),
+    }
+}
+
+/// The answer as one object.
+pub(super) fn whole(answer: &Answer) -> Value {
+    json!({
+        "id": format!("msg_{}", answer.id),
+        "type": "message",
+        "role": "assistant",
+        "model": answer.model,
+        "content": [block(answer)],
+        "stop_reason": stop_reason(answer),
+        "stop_sequence": null,
+        "usage": usage(answer),
+    })
+}
+
+/// The answer as server-sent events.
+pub(super) fn streamed(answer: &Answer) -> Vec<Part> {
+    let mut started = whole(answer);
+    started["content"] = json!([]);
+    started["stop_reason"] = Value::Null;
+    let mut empty = block(answer);
+    let delta = match &answer.content {
+        Content::Text(text) => {
+            empty["text"] = json!("");
+            json!({"type": "text_delta", "text": text})
+        }
+        Content::Tool(_, input) => {
+            empty["input"] = json!({});
+            json!({"type": "input_json_delta", "partial_json": input.to_string()})
+        }
+    };
+    vec![
+        event(&json!({"type": "message_start", "message": started})),
+        event(&json!({"type": "content_block_start", "index": 0, "content_block": empty})),
+        event(&json!({"type": "content_block_delta", "index": 0, "delta": delta})),
+        event(&json!({"type": "content_block_stop", "index": 0})),
+        event(&json!({
+            "type": "message_delta",
+            "delta": {"stop_reason": stop_reason(answer), "stop_sequence": null},
+            "usage": usage(answer),
+        })),
+        event(&json!({"type": "message_stop"})),
+    ]
 }
 
 /// The body of an error.
@@ -158,23 +118,6 @@ pub(super) fn error(status: u16, message: &str) -> Value {
         "error": {"type": kind, "message": message},
         "request_id": format!("req_{}", Uuid::new_v4().simple()),
     })
-}
-
-/// The size of any conversation.
-pub(super) fn token_count() -> Value {
-    json!({"input_tokens": 10})
-}
-
-/// The list of models.
-pub(super) fn models() -> Value {
-    let ids = ["claude-opus-5-5", "claude-sonnet-4-5", "fake-model"];
-    let data: Vec<_> = ids
-        .iter()
-        .map(
-            |id| json!({"type": "model", "id": id, "display_name": id, "created_at": "2025-01-01T00:00:00Z"}),
-        )
-        .collect();
-    json!({"data": data, "has_more": false, "first_id": ids[0], "last_id": ids[ids.len() - 1]})
 }
 
 #[cfg(test)]

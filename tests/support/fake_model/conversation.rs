@@ -1,5 +1,7 @@
 //! What a request says about the conversation, independent of the wire format.
 
+use serde_json::Value;
+
 /// A conversation as the model is shown it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Conversation {
@@ -25,6 +27,12 @@ impl Conversation {
     }
 }
 
+/// The texts of a message's content, which is a text or a list of blocks.
+pub(super) fn texts(content: &Value) -> impl Iterator<Item = &str> {
+    let blocks = content.as_array().into_iter().flatten();
+    content.as_str().into_iter().chain(blocks.filter_map(|block| block["text"].as_str()))
+}
+
 /// The blocks with which agents add context to what the user wrote.
 const CONTEXT_TAGS: &[&str] = &[
     "system-reminder",
@@ -38,10 +46,21 @@ const CONTEXT_TAGS: &[&str] = &[
     "apps_instructions",
     "collaboration_mode",
     "session_context",
+    "turn_aborted",
+    "user_shell_command",
+    "skill",
 ];
+
+/// How texts begin that agents put in whole, without a tag around them: the rules of a folder, the sum of what was
+/// said before.
+const CONTEXT_TEXTS: &[&str] =
+    &["# AGENTS.md instructions", "Another language model started to solve this problem"];
 
 /// Removes the blocks of context and the white space around what is left.
 fn strip_context(text: &str) -> String {
+    if CONTEXT_TEXTS.iter().any(|start| text.trim_start().starts_with(start)) {
+        return String::new();
+    }
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('<') {
@@ -78,6 +97,9 @@ mod tests {
         assert_eq!(strip_context("<system-reminder>x</system-reminder>\nhello"), "hello");
         assert_eq!(strip_context("a<environment_context id=\"1\">x\n</environment_context>b"), "ab");
         assert_eq!(strip_context("<permissions instructions>x</permissions instructions>"), "");
+        assert_eq!(strip_context("# AGENTS.md instructions for /p\n\n<INSTRUCTIONS>x</INSTRUCTIONS>"), "");
+        assert_eq!(strip_context("Another language model started to solve this problem and …"), "");
+        assert_eq!(strip_context("<turn_aborted>\nx\n</turn_aborted>"), "");
     }
 
     #[test]

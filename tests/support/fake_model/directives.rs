@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::stream::Ending;
+
 /// The longest that a directive can delay an answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -16,6 +18,7 @@ pub(super) struct Directives {
     pub(super) hold: Option<String>,
     pub(super) say: Option<String>,
     pub(super) drop: bool,
+    pub(super) cut: bool,
     pub(super) usage: Option<Usage>,
 }
 
@@ -36,13 +39,18 @@ pub(super) struct Usage {
     pub(super) cache_read: u64,
 }
 
-impl Default for Usage {
-    fn default() -> Self {
-        Self { input: 100, output: 20, cache_write: 7, cache_read: 3 }
-    }
-}
-
 impl Directives {
+    /// How a stream is to end.
+    pub(super) const fn ending(&self) -> Ending {
+        if self.drop {
+            Ending::Broken
+        } else if self.cut {
+            Ending::Cut
+        } else {
+            Ending::Whole
+        }
+    }
+
     /// Reads the directives of a prompt. What is no directive, or a broken one, is plain text.
     pub(super) fn parse(prompt: &str) -> Self {
         let mut found = Self::default();
@@ -70,6 +78,7 @@ impl Directives {
             "hold" if !argument.is_empty() => self.hold = Some(argument.to_owned()),
             "say" => self.say = Some(argument.to_owned()),
             "drop" if argument.is_empty() => self.drop = true,
+            "cut" if argument.is_empty() => self.cut = true,
             "usage" => self.usage = Some(Usage::parse(argument)?),
             _ => return None,
         }
@@ -115,7 +124,7 @@ mod tests {
     #[test]
     fn every_directive_is_found_in_a_text() {
         let prompt = "do [[status 529 once]] and [[delay 20]][[hold here]] [[say a b]]\n\
-                      [[drop]] [[usage 1 2 3 4]] [[tool Bash {\"a\": [[1]], \"b\": \"]]\"}]] end";
+                      [[drop]][[cut]] [[usage 1 2 3 4]] [[tool Bash {\"a\": [[1]], \"b\": \"]]\"}]] end";
         let expected = Directives {
             tool: Some(("Bash".to_owned(), json!({"a": [[1]], "b": "]]"}))),
             status: Some(Status { code: 529, once: true }),
@@ -123,6 +132,7 @@ mod tests {
             hold: Some("here".to_owned()),
             say: Some("a b".to_owned()),
             drop: true,
+            cut: true,
             usage: Some(Usage { input: 1, output: 2, cache_write: 3, cache_read: 4 }),
         };
         assert_eq!(Directives::parse(prompt), expected);
@@ -139,6 +149,7 @@ mod tests {
             "[[status 529 twice]]",
             "[[delay soon]]",
             "[[hold]]",
+            "[[cut it]]",
             "[[usage 1 2 3]]",
             "[[tool Bash]]",
             "[[tool Bash [1]]]",
@@ -154,6 +165,13 @@ mod tests {
     fn a_broken_directive_does_not_hide_the_next_one() {
         assert!(Directives::parse("[[status x]] [[drop]]").drop);
         assert!(Directives::parse("[[[[drop]]").drop);
+    }
+
+    #[test]
+    fn a_broken_connection_is_more_than_a_cut_stream() {
+        assert_eq!(Directives::parse("").ending(), Ending::Whole);
+        assert_eq!(Directives::parse("[[cut]]").ending(), Ending::Cut);
+        assert_eq!(Directives::parse("[[cut]] [[drop]]").ending(), Ending::Broken);
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! A model server on the loopback interface, for real agent CLIs that must run offline.
 //!
-//! It speaks Anthropic's Messages (`POST /v1/messages`, plain or streamed, `/v1/messages/count_tokens` and
-//! `GET /v1/models`); set `ANTHROPIC_BASE_URL` to [`FakeModel::url`]. It is started by a test, or as the
-//! program `fake-model [--port N] [--log FILE]`.
+//! It speaks Anthropic's Messages (`POST /v1/messages`), OpenAI's Responses (`POST /v1/responses`) and OpenAI's Chat
+//! Completions (`POST /v1/chat/completions`), each plain or streamed, and knows `/v1/messages/count_tokens` and
+//! `GET /v1/models`; what else is posted gets an empty object. Give an agent [`FakeModel::url`], with `/v1` at its end
+//! where it wants that. It is started by a test, or as the program `fake-model [--port N] [--log FILE]`.
 //!
 //! The answer is a [`ContextReply`](crate::ContextReply) over the texts of the user, unless the last of them
-//! asks for something else:
+//! asks for something else. Only a turn does so: side requests, which offer no tools, are always answered.
 //!
 //! | directive | effect |
 //! |---|---|
@@ -15,16 +16,24 @@
 //! | `[[hold NAME]]` | waits for [`FakeModel::release`], at most 60 s |
 //! | `[[say TEXT]]` | answers with this text |
 //! | `[[drop]]` | breaks the connection after the start of a stream; a plain answer is complete |
+//! | `[[cut]]` | ends a stream in order after its start, without the rest; a plain answer is complete |
 //! | `[[usage 1 2 3 4]]` | reports this input, output, cache writing and cache reading |
+//!
+//! Without a directive an answer reports 100 tokens of fresh input, 20 of output and 3 read from the cache, in
+//! Messages also 7 written to it. OpenAI's formats count those of the cache into the input, so they say 103.
 //!
 //! The server has a thread of its own, so a test may block while an agent talks to it.
 
+mod answer;
 mod anthropic;
+mod chat;
 mod conversation;
 mod directives;
 mod log;
+mod responses;
 mod server;
 mod stream;
+mod wire;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -15,11 +15,12 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
-use super::anthropic::{self, Content, Message};
+use super::answer::{Answer, Content};
 use super::conversation::Conversation;
 use super::directives::{Directives, PATIENCE};
 use super::log::{ModelRequest, Shared};
 use super::stream;
+use super::wire::{self, Wire};
 use crate::ContextReply;
 
 /// Conversations grow large; this is twice what the real service takes.
@@ -43,38 +44,49 @@ async fn handle(
     body: Bytes,
 ) -> Response {
     let json = unpacked(&headers, &body).and_then(|body| serde_json::from_slice::<Value>(&body).ok());
-    let conversation = json.as_ref().map(anthropic::conversation).unwrap_or_default();
     let path = uri.path();
-    let model_call = method == Method::POST && path == anthropic::MESSAGES;
+    let wire = Wire::of(path).unwrap_or(Wire::Messages);
+    let conversation = json.as_ref().map(|body| wire.conversation(body)).unwrap_or_default();
+    let model_call = method == Method::POST && Wire::of(path).is_some();
     let body = json.as_ref().unwrap_or(&Value::Null);
-    let stream = body["stream"].as_bool().unwrap_or(false);
-    shared.note(ModelRequest {
+    let request = ModelRequest {
         method: method.to_string(),
         path: path.to_owned(),
         model_call,
         model: body["model"].as_str().map(str::to_owned),
-        stream,
+        stream: body["stream"] == true,
         user_texts: conversation.user_texts.clone(),
         last_is_tool_result: conversation.after_tool_result,
         tools: body["tools"].as_array().map_or(0, Vec::len),
-    });
-    match (method, path) {
-        (Method::POST, anthropic::MESSAGES) if json.is_none() => failure(400, "the body is no JSON"),
-        (Method::POST, anthropic::MESSAGES) if shared.refusal.load(Ordering::SeqCst) > 0 => {
-            failure(shared.refusal.load(Ordering::SeqCst), "the test asked for this error")
-        }
-        (Method::POST, anthropic::MESSAGES) => answer(&shared, body, &conversation, stream).await,
-        (Method::POST, anthropic::COUNT_TOKENS) => json_response(200, &anthropic::token_count()),
-        (Method::GET, anthropic::MODELS) => json_response(200, &anthropic::models()),
-        (Method::HEAD, _) => StatusCode::OK.into_response(),
+    };
+    // What the prompt asks for is for the turn: a request for its title quotes it.
+    let asked = if request.is_turn() { conversation.last() } else { "" };
+    let directives = Directives::parse(asked);
+    shared.note(request);
+    if model_call {
+        return match (&json, shared.refusal.load(Ordering::SeqCst)) {
+            (None, _) => failure(wire, 400, "the body is no JSON"),
+            (_, 0) => answer(&shared, wire, body, &conversation, &directives).await,
+            (_, status) => failure(wire, status, "the test asked for this error"),
+        };
+    }
+    match method {
+        Method::GET if path.ends_with("/models") => json_response(200, &wire::models()),
+        Method::HEAD => StatusCode::OK.into_response(),
+        Method::POST if path.ends_with("/count_tokens") => json_response(200, &wire::token_count()),
         // Telemetry and the like: agents do not expect anything.
-        (Method::POST, _) => json_response(200, &json!({})),
-        _ => failure(404, "there is nothing here"),
+        Method::POST => json_response(200, &json!({})),
+        _ => failure(wire, 404, "there is nothing here"),
     }
 }
 
-async fn answer(shared: &Shared, body: &Value, conversation: &Conversation, stream: bool) -> Response {
-    let directives = Directives::parse(conversation.last());
+async fn answer(
+    shared: &Shared,
+    wire: Wire,
+    body: &Value,
+    conversation: &Conversation,
+    directives: &Directives,
+) -> Response {
     if let Some(delay) = directives.delay {
         sleep(delay).await;
     }
@@ -86,18 +98,18 @@ async fn answer(shared: &Shared, body: &Value, conversation: &Conversation, stre
     if let Some(status) = directives.status
         && (!status.once || shared.refuses_first(conversation.last()))
     {
-        return failure(status.code, "the prompt asked for this error");
+        return failure(wire, status.code, "the prompt asked for this error");
     }
-    let message = Message::new(
+    let answer = Answer::new(
         body["model"].as_str().unwrap_or("fake-model"),
-        content(&directives, conversation),
-        directives.usage.unwrap_or_default(),
+        content(directives, conversation),
+        directives.usage,
     );
-    if stream {
-        let parts = message.streamed(directives.drop);
+    if body["stream"] == true {
+        let parts = wire.streamed(&answer, body, directives.ending());
         return ([(header::CONTENT_TYPE, "text/event-stream")], stream::body(parts)).into_response();
     }
-    json_response(200, &message.whole())
+    json_response(200, &wire.whole(&answer, body))
 }
 
 /// What the model says. The result of a tool is answered with text, or the agent would never end.
@@ -122,8 +134,8 @@ fn unpacked(headers: &HeaderMap, body: &Bytes) -> Option<Bytes> {
     Some(plain.into())
 }
 
-fn failure(status: u16, message: &str) -> Response {
-    json_response(status, &anthropic::error(status, message))
+fn failure(wire: Wire, status: u16, message: &str) -> Response {
+    json_response(status, &wire.error(status, message))
 }
 
 fn json_response(status: u16, body: &Value) -> Response {

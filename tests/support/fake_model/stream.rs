@@ -19,6 +19,17 @@ pub(super) enum Part {
     Break,
 }
 
+/// How a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// With its last event.
+    Whole,
+    /// In order, but after its first event.
+    Cut,
+    /// With its connection, after its first event.
+    Broken,
+}
+
 /// The body of these parts.
 pub(super) fn body(parts: Vec<Part>) -> Body {
     Body::from_stream(Parts(parts.into()))

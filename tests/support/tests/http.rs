@@ -17,16 +17,16 @@ impl Response {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    /// The data of a stream of events, whose types must agree with their names.
+    /// The data of a stream of events, whose types must agree with their names where they have some.
     pub(crate) fn events(&self) -> Vec<Value> {
         let mut name = "";
         let mut events = Vec::new();
         for line in self.body.lines() {
             if let Some(event) = line.strip_prefix("event: ") {
                 name = event;
-            } else if let Some(data) = line.strip_prefix("data: ") {
+            } else if let Some(data) = line.strip_prefix("data: ").filter(|data| *data != "[DONE]") {
                 let data: Value = serde_json::from_str(data).unwrap();
-                assert_eq!(data["type"], name);
+                assert_eq!(data["type"].as_str().unwrap_or_default(), name);
                 events.push(data);
             }
         }
@@ -57,8 +57,14 @@ pub(crate) fn post(model: &FakeModel, path: &str, body: &Value) -> Response {
     send(model, "POST", path, &headers, body.as_bytes())
 }
 
+/// What makes a request a turn: a tool that the agent offers.
+pub(crate) fn tools() -> Value {
+    json!([{"name": "Bash"}])
+}
+
 /// Asks the model with what the user said so far.
 pub(crate) fn ask(model: &FakeModel, texts: &[&str], stream: bool) -> Response {
     let messages: Vec<_> = texts.iter().map(|text| json!({"role": "user", "content": text})).collect();
-    post(model, "/v1/messages?beta=true", &json!({"model": "m", "stream": stream, "messages": messages}))
+    let body = json!({"model": "m", "stream": stream, "messages": messages, "tools": tools()});
+    post(model, "/v1/messages?beta=true", &body)
 }

@@ -11,7 +11,7 @@ use rejoin_test_support::ContextReply;
 use rejoin_test_support::fake_model::{FakeModel, FakeModelOptions, TooFewCalls};
 use serde_json::{Value, json};
 
-use crate::http::{Response, ask, post, send};
+use crate::http::{Response, ask, post, send, tools};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -105,7 +105,8 @@ fn bodies_may_be_large_compressed_or_in_chunks() {
 fn a_tool_is_used_once() {
     let model = FakeModel::start();
     let prompt = json!({"role": "user", "content": "[[tool Bash {\"command\": \"ls\"}]]"});
-    let ask = |messages: &Value| post(&model, "/v1/messages", &json!({"messages": messages}));
+    let ask =
+        |messages: &Value| post(&model, "/v1/messages", &json!({"messages": messages, "tools": tools()}));
     let used = ask(&json!([prompt])).json();
     assert_eq!(used["stop_reason"], "tool_use");
     assert_eq!(used["content"][0]["name"], "Bash");
@@ -131,12 +132,26 @@ fn errors_come_as_the_prompt_asks() {
 }
 
 #[test]
+fn a_side_request_is_answered_whatever_the_prompt_asks() {
+    let model = FakeModel::start();
+    let prompt = "title of: [[hold it]] [[status 529]] [[tool Bash {}]] [[drop]]";
+    let body = json!({"stream": true, "messages": [{"role": "user", "content": prompt}]});
+    let response = post(&model, "/v1/messages", &body);
+    assert_eq!((response.status, response.events().len()), (200, 6));
+    assert!(!model.requests()[0].is_turn());
+}
+
+#[test]
 fn a_stream_breaks_off_after_its_start() {
     let model = FakeModel::start();
     let response = ask(&model, &["[[drop]]"], true);
     assert_eq!(response.events().len(), 1);
     assert!(!response.body.ends_with("0\r\n\r\n"));
     assert_eq!(context(&ask(&model, &["[[drop]]"], false)).user_turns, 1);
+
+    let cut = ask(&model, &["[[cut]]"], true);
+    assert_eq!(cut.events().len(), 1);
+    assert!(cut.body.ends_with("0\r\n\r\n"), "it ends in order");
 }
 
 #[test]
@@ -170,7 +185,7 @@ fn a_dropped_server_ends_its_connections() {
     let url = model.url();
     let address = url.strip_prefix("http://").unwrap();
     let mut stream = std::net::TcpStream::connect(address).unwrap();
-    let body = r#"{"messages":[{"role":"user","content":"[[hold forever]]"}]}"#;
+    let body = r#"{"messages":[{"role":"user","content":"[[hold forever]]"}],"tools":[{"name":"x"}]}"#;
     write!(stream, "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len())
         .unwrap();
     model.wait_for_calls_blocking(1, LONG).unwrap();

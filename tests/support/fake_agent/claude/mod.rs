@@ -49,6 +49,11 @@ impl Session {
         Self { transcript: found.unwrap_or_else(|| projects.own(name)), id, turns: None }
     }
 
+    /// A turn of another agent is about this session.
+    pub(super) fn turn(&mut self, id: &str, transcript: &Path, turns: usize) {
+        *self = Self { id: Some(id.to_owned()), transcript: transcript.to_owned(), turns: Some(turns) };
+    }
+
     pub(super) fn user_turns(&self) -> usize {
         self.turns.unwrap_or_else(|| {
             History::read(&self.transcript).map_or(0, |history| history.user_texts().len())
