@@ -52,6 +52,13 @@ pub const CLAIMS: &[Claim] = &[
     },
 ];
 
+/// The version in what the probe printed: `codex-cli 0.171.0` in all versions tried, with or without a banner of a
+/// launcher around it.
+pub(crate) fn version(printed: &str) -> Option<Version> {
+    let worded = printed.lines().find_map(|line| Version::parse(line.trim().strip_prefix("codex-cli ")?));
+    worded.or_else(|| Version::parse(printed))
+}
+
 /// What this version can do. Without a version, or for one that is newer than all verified ones, the newest
 /// rules hold, as not verified.
 pub(crate) fn of(version: Option<&Version>) -> AgentCapabilities {

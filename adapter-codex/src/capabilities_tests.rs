@@ -49,3 +49,12 @@ fn each_version_has_its_rules() {
 fn an_unknown_version_has_the_newest_rules_unverified() {
     assert_eq!(of(None), at("1.0.0"));
 }
+
+#[test]
+fn the_version_is_found_behind_a_banner() {
+    let numbers = |printed: &str| super::version(printed).map(|version| version.numbers);
+    assert_eq!(numbers("codex-cli 0.171.0\n"), Some([0, 171, 0]));
+    assert_eq!(numbers("Now using node v20.20.2\ncodex-cli 0.63.0\nbye 1.0\n"), Some([0, 63, 0]));
+    assert_eq!(numbers("codex 1.0.0\n"), Some([1, 0, 0]), "worded otherwise one day");
+    assert_eq!(numbers("hello"), None);
+}

@@ -130,6 +130,8 @@ fn configuration(options: &CodexOptions, turn: &Turn<'_>) -> Vec<(String, String
     if options.essential_traffic_only {
         set("analytics.enabled", "false".to_owned());
         set("features.plugins", "false".to_owned());
+        // 0.98 asks for a list of models three times, 5 s each where nobody answers.
+        set("features.remote_models", "false".to_owned());
         set("check_for_update_on_startup", "false".to_owned());
     }
     all.extend(options.config.iter().cloned());
@@ -140,7 +142,7 @@ fn configuration(options: &CodexOptions, turn: &Turn<'_>) -> Vec<(String, String
 ///
 /// Text on stdin reaches the model byte for byte, white space and line ends included, and is never read as a command
 /// or a flag (0.63, 0.98, 0.130, 0.171); but from 0.98 on, a byte order mark at its beginning is taken away, so that
-/// one more is put before it. Where between 0.63 and 0.98 that began was not tried.
+/// one more is put before it. Where between 0.63 and 0.98 that began was not tried: there, the mark may be lost.
 fn prompt(turn: &Turn<'_>) -> Result<Vec<u8>, CommandError> {
     let (text, version) = (turn.prompt, turn.installation.version.as_ref());
     if let Some(limit) = turn.installation.capabilities.prompt_limit
@@ -153,16 +155,10 @@ fn prompt(turn: &Turn<'_>) -> Result<Vec<u8>, CommandError> {
     if text.trim().is_empty() {
         return Err(unsupported(version, "take a prompt of nothing but white space"));
     }
-    if !text.starts_with(MARK) {
-        return Ok(text.as_bytes().to_vec());
+    if text.starts_with(MARK) && known(version, 0, 98, 0) {
+        return Ok(format!("{MARK}{text}").into_bytes());
     }
-    match (known(version, 0, 98, 0), known(version, 0, 63, 1)) {
-        (true, _) => Ok(format!("{MARK}{text}").into_bytes()),
-        (false, false) => Ok(text.as_bytes().to_vec()),
-        (false, true) => {
-            Err(unsupported(version, "be trusted with a prompt that begins with a byte order mark"))
-        }
-    }
+    Ok(text.as_bytes().to_vec())
 }
 
 #[cfg(test)]
