@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rejoin_test_support::verified::Verified;
+
 /// No file is longer than this.
 const FILE_LIMIT: usize = 400;
 /// The orchestration reads top to bottom.
@@ -166,5 +168,29 @@ fn no_fixture_is_half() {
     for (folder, mut names) in folders {
         names.sort();
         assert_eq!(names, ["meta.json", "stderr.txt", "stdout.jsonl"], "{}", folder.display());
+    }
+}
+
+/// What was seen on the real CLIs is told of every pinned version of every agent that it tells of.
+#[test]
+fn verified_tells_of_every_pinned_version() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let document = Verified::parse(&read("docs/verified.md")).unwrap();
+    let pins: serde_json::Value = serde_json::from_str(&read("tests/real_cli/versions.json")).unwrap();
+    assert!(document.agents().count() > 0);
+    for agent in document.agents() {
+        let versions = pins[agent]["versions"].as_array().unwrap_or_else(|| panic!("{agent} is not pinned"));
+        let pinned: Vec<_> = versions.iter().map(|pin| pin["version"].as_str().unwrap()).collect();
+        assert_eq!(document.versions(agent), pinned, "{agent}: the pinned versions, the newest first");
+        for version in pinned {
+            for scenario in
+                ["fresh", "resume", "resume, nobody looks", "deleted", "CLI killed in a resumed turn"]
+            {
+                assert!(
+                    document.cell(agent, version, scenario).is_some(),
+                    "{agent} {version}: no {scenario}"
+                );
+            }
+        }
     }
 }

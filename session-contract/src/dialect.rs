@@ -174,8 +174,8 @@ fn version(text: &str) -> Version {
 #[macro_export]
 macro_rules! dialect_contract {
     ($name:ident, $dialect:expr $(, $setting:ident = $value:expr)* $(,)?) => {
-        fn $name() -> $crate::dialect::Subject {
-            $crate::dialect::Subject::new($dialect, env!("CARGO_MANIFEST_DIR"))$(.$setting($value))*
+        fn $name() -> Box<$crate::dialect::Subject> {
+            Box::new($crate::dialect::Subject::new($dialect, env!("CARGO_MANIFEST_DIR"))$(.$setting($value))*)
         }
         $crate::__dialect_cases! { $crate::__tests $name $crate::dialect::DIALECT_CASES }
     };
@@ -196,7 +196,7 @@ macro_rules! __dialect_cases {
             verdicts: every_fixture_has_its_verdict, a_cut_stream_neither_completes_nor_condemns,
                 a_missing_session_is_never_completed, one_sign_alone_is_no_success, unknown_words_condemn_nothing,
                 the_words_of_the_model_condemn_nothing, a_failed_resume_names_no_other_session;
-            claims: a_chosen_id_is_carried_or_refused, a_fork_is_carried_or_refused, a_resume_is_carried_or_refused,
+            claims: a_chosen_id_is_carried_or_refused, a_new_id_has_the_agents_shape, a_fork_is_carried_or_refused, a_resume_is_carried_or_refused,
                 an_unknown_version_has_the_newest_rules, no_version_loses_the_resume_unsaid,
                 the_id_of_a_resume_is_as_claimed, what_is_claimed_as_verified_is_shown;
         }

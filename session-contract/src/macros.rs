@@ -19,7 +19,7 @@ macro_rules! __tests {
             $($(
                 #[test]
                 fn $case() {
-                    $crate::assert_case($cases, stringify!($case), &super::$subject());
+                    $crate::assert_case($cases, stringify!($case), &*super::$subject());
                 }
             )*)*
         }

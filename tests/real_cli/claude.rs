@@ -1,58 +1,111 @@
-//! What Claude Code must do under Rejoin, on every pinned version.
+//! Claude Code.
 
-mod faults;
-mod files;
-mod folders;
-mod kills;
-mod prompts;
-mod turns;
+mod own;
 
-use libtest_mimic::{Failed, Trial};
+use std::path::PathBuf;
 
+use libtest_mimic::Trial;
+use rejoin::adapters::{ClaudeOptions, claude};
+use rejoin::core::Program;
+use rejoin::core::decide::Reach;
+use rejoin::process::Environment;
+use rejoin::{Agent, NativeId, Route, Usage, Why};
+
+use crate::agents::{AgentUnderTest, Damage, End, Fate, Fault, Place, Rules, damage_lines};
 use crate::pinned::Pinned;
+use crate::trial;
 
-macro_rules! trials {
-    ($cli:expr, $($module:ident::$name:ident,)*) => {
-        vec![$({
-            let cli: Pinned = $cli.clone();
-            let name = format!("{}-{}::{}::{}", cli.agent, cli.version, stringify!($module), stringify!($name));
-            Trial::test(name, move || {
-                let runtime = tokio::runtime::Runtime::new().map_err(Failed::from)?;
-                runtime.block_on($module::$name(&cli));
-                Ok(())
-            })
-        },)*]
-    };
+#[derive(Debug)]
+pub(crate) struct Claude;
+
+/// The session's file.
+fn transcript(place: &Place, id: &NativeId) -> PathBuf {
+    let name = format!("{id}.jsonl");
+    let mut files = place.state_files().into_iter();
+    files
+        .find(|path| path.file_name().is_some_and(|found| found == name.as_str()))
+        .unwrap_or_else(|| panic!("no transcript of {id}"))
 }
 
-pub(crate) fn trials(cli: &Pinned) -> Vec<Trial> {
-    trials! { cli,
-        turns::fresh_resume_fork,
-        turns::the_state_dir_holds_the_session_and_the_home_does_not,
-        turns::cost_and_usage_are_of_the_run,
-        turns::a_required_resume_is_refused_when_the_session_is_gone,
-        files::deleted,
-        files::emptied,
-        files::cut_in_its_last_line,
-        files::garbage_in_the_middle,
-        files::nothing_but_garbage,
-        files::unknown_id,
-        files::malformed_id,
-        files::id_in_use,
-        folders::unrelated_folder,
-        folders::another_work_tree,
-        folders::a_work_tree_that_is_gone,
-        folders::moved_folder,
-        faults::overloaded,
-        faults::refused_login,
-        faults::dropped_stream,
-        faults::rate_limited,
-        kills::the_cli_in_a_resumed_turn,
-        kills::the_cli_in_the_first_turn,
-        kills::the_runner_in_mid_turn,
-        kills::cancelled_in_mid_turn,
-        kills::two_runners_at_once,
-        prompts::slash_commands_are_text,
-        prompts::dashes_and_a_megabyte,
+impl AgentUnderTest for Claude {
+    fn id(&self) -> &'static str {
+        "claude"
+    }
+
+    fn environment(&self, place: &Place, bare: Environment) -> Environment {
+        bare.set("ANTHROPIC_BASE_URL", &place.model)
+            .set("ANTHROPIC_API_KEY", "none")
+            .set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .set("DISABLE_AUTOUPDATER", "1")
+            .set("DISABLE_TELEMETRY", "1")
+            .set("CLAUDE_CODE_MAX_RETRIES", "1")
+    }
+
+    fn agent(&self, program: Program, environment: Environment) -> Agent {
+        claude().options(ClaudeOptions::new().program(program)).environment(environment).into()
+    }
+
+    fn rules(&self, cli: &Pinned) -> Rules {
+        let newer = cli.at_least([2, 1, 0]);
+        let reach = match () {
+            () if cli.at_least([2, 1, 238]) => Reach::Anywhere,
+            () if newer => Reach::Repository,
+            () => Reach::SameFolder,
+        };
+        // 2.0.14 glues its next record to an open last line, and then loses all before it. With a look, the line is
+        // ended first.
+        let cut = if newer { Fate::Resumes } else { Fate::ResumesOnce };
+        let missing = Fate::Lost(Why::SessionMissing);
+        Rules {
+            reach,
+            forks: true,
+            unknown_id: "00000000-2222-4222-8222-222222222222",
+            malformed_id: "nope",
+            commands: &["/clear", "/nosuchcommand and more", "/compact"],
+            long_prompt: 1 << 20,
+            usage: Usage {
+                input_tokens: 100,
+                output_tokens: 20,
+                cache_read_tokens: 3,
+                cache_write_tokens: 7,
+            },
+            has_cost: true,
+            // 2.1.197 and 2.1.332 write the prompt some 30 ms after they asked the model; a kill before that leaves
+            // nothing. 2.0.14 writes nothing before the first answer.
+            keeps_prompts_at_once: newer,
+            after_a_killed_first_turn: match newer {
+                true => Route::Resumed,
+                false => Route::FellBack(Why::SessionNotStarted),
+            },
+            damages: vec![
+                (Damage::Deleted, missing, missing),
+                (Damage::Emptied, Fate::Lost(Why::SessionEmpty), missing),
+                (Damage::Garbage, Fate::Lost(Why::SessionDamaged), missing),
+                (Damage::CutLastLine, Fate::Resumes, cut),
+                (Damage::GarbageInTheMiddle, Fate::Resumes, Fate::Resumes),
+                (Damage::UnknownId, missing, missing),
+            ],
+            faults: vec![
+                (Fault::Status(401), End::Fails(Why::Unauthenticated)),
+                (Fault::Status(429), End::Fails(Why::RateLimited)),
+                (Fault::Status(529), End::Fails(Why::TransientFailure)),
+                (Fault::Dropped, End::Completes),
+            ],
+        }
+    }
+
+    fn damage(&self, place: &Place, id: &NativeId, damage: Damage) {
+        damage_lines(&transcript(place, id), damage);
+    }
+
+    fn kept(&self, place: &Place, id: &NativeId) -> Vec<u8> {
+        std::fs::read(transcript(place, id)).unwrap()
+    }
+
+    fn own_trials(&self, cli: &Pinned) -> Vec<Trial> {
+        vec![
+            trial!(cli, own::the_state_dir_holds_the_session_and_the_home_does_not),
+            trial!(cli, own::id_in_use),
+        ]
     }
 }

@@ -1,15 +1,17 @@
 //! The real agent CLIs, offline, against the fake model: what the model saw decides.
 //!
 //! `cargo xtask real-cli` installs the pinned versions and runs this. Without them, the one trial here is reported
-//! as ignored, never as passed.
+//! as ignored, never as passed. How to add an agent is told in `agents.rs`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-#![expect(clippy::print_stdout, reason = "the matrix is for people")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the matrix is for people")]
 
+mod agents;
 mod claude;
 mod matrix;
 mod pinned;
 mod runner;
+mod scenarios;
 mod stage;
 
 use std::process::ExitCode;
@@ -29,17 +31,27 @@ fn main() -> ExitCode {
         trials.push(Trial::test("real_cli::needs_cargo_xtask_real_cli", hint).with_ignored_flag(true));
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
-    if !clis.is_empty() && !arguments.list {
-        println!("{}", matrix::render());
+    if clis.is_empty() || arguments.list {
+        return conclusion.exit_code();
+    }
+    let whole = arguments.filter.is_none() && arguments.skip.is_empty() && !conclusion.has_failed();
+    match matrix::finish(&clis, whole) {
+        Ok(table) => println!("{table}"),
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
     }
     conclusion.exit_code()
 }
 
 /// The trials of one CLI; an agent without any is told as ignored, never as passed.
 fn trials_of(cli: &pinned::Pinned) -> Vec<Trial> {
-    if cli.agent == "claude" {
-        return claude::trials(cli);
-    }
-    let hint = || Err("this agent has no trials yet".into());
-    vec![Trial::test(format!("{}::{}::has_no_trials", cli.agent, cli.version), hint).with_ignored_flag(true)]
+    let Some(agent) = agents::named(&cli.agent) else {
+        let name = format!("{}-{}::is_not_registered", cli.agent, cli.version);
+        return vec![Trial::test(name, || Err("see agents.rs".into())).with_ignored_flag(true)];
+    };
+    let mut trials = scenarios::trials(cli);
+    trials.extend(agent.own_trials(cli));
+    trials
 }

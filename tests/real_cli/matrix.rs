@@ -1,74 +1,121 @@
-//! The matrix: agent × version × scenario → verdicts, route, reason, model calls. Compared with the copy in
+//! The matrix: agent × scenario × version → verdicts, route, reason, model calls. Compared with the copy in
 //! `docs/verified.md`.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex};
 
 use rejoin::{LlmResult, RunError};
+use rejoin_test_support::verified::Verified;
 
 use crate::pinned::Pinned;
 
-/// Set by `cargo xtask real-cli --bless`: rows are written into the document in place of being compared.
+/// Set by `cargo xtask real-cli --bless`: cells are written into the document in place of being compared.
 const BLESS: &str = "REJOIN_BLESS";
 
-static ROWS: LazyLock<Mutex<BTreeSet<String>>> = LazyLock::new(Mutex::default);
+/// What this run saw, by agent, version and scenario.
+static SEEN: LazyLock<Mutex<BTreeMap<[String; 3], String>>> = LazyLock::new(Mutex::default);
 
-/// What a run came to, in one line.
-pub(crate) fn summary(outcome: &Result<LlmResult, RunError>) -> (String, String) {
-    let verdicts = |attempts: &[rejoin::AttemptNote]| {
-        attempts.iter().map(|a| format!("{} {}", a.attempt, a.verdict)).collect::<Vec<_>>().join(", ")
-    };
-    match outcome {
-        Ok(result) => {
-            let why = result.route.why().map_or("", rejoin::Why::code);
-            (verdicts(&result.attempts), format!("{} | {why}", result.route.code()))
-        }
-        Err(RunError::Failed { why, run }) => (verdicts(&run.attempts), format!("failed | {}", why.code())),
-        Err(RunError::Refused { why }) => ("–".to_owned(), format!("refused | {}", why.code())),
-        Err(RunError::Busy { .. }) => ("–".to_owned(), "busy | lease".to_owned()),
-        Err(error) => ("–".to_owned(), format!("error | {error}")),
-    }
+/// How many turns reached the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turns {
+    /// So many.
+    Counted(usize),
+    /// As many as the agent made until it was ended.
+    Many,
 }
 
-/// Notes a row and compares it with the document.
-pub(crate) fn note(cli: &Pinned, scenario: &str, outcome: &Result<LlmResult, RunError>, turns: usize) {
-    let (verdicts, route) = summary(outcome);
-    let row = format!("| {} | {} | {scenario} | {verdicts} | {route} | {turns} |", cli.agent, cli.version);
-    ROWS.lock().unwrap().insert(row.clone());
-    if std::env::var_os(BLESS).is_none() {
-        let document = std::fs::read_to_string(document()).unwrap();
-        assert!(
-            document.lines().any(|line| line == row),
-            "docs/verified.md does not have this row; look at it, then `cargo xtask real-cli --bless`\n{row}"
-        );
-    }
+/// What a run came to, in one line.
+fn cell(outcome: &Result<LlmResult, RunError>, turns: Turns) -> String {
+    let attempts = |attempts: &[rejoin::AttemptNote]| {
+        attempts.iter().map(|a| format!("{} {}", a.attempt, a.verdict)).collect::<Vec<_>>().join(", ")
+    };
+    let with = |word: &str, reason: &str| match reason {
+        "" => word.to_owned(),
+        _ => format!("{word} ({reason})"),
+    };
+    let nothing = "nothing ran".to_owned();
+    let (tried, came_to) = match outcome {
+        Ok(result) => {
+            let why = result.route.why().map_or("", rejoin::Why::code);
+            (attempts(&result.attempts), with(result.route.code(), why))
+        }
+        Err(RunError::Failed { why, run }) => (attempts(&run.attempts), with("failed", why.code())),
+        Err(RunError::Refused { why }) => (nothing, with("refused", why.code())),
+        Err(RunError::Busy { .. }) => (nothing, with("busy", "lease")),
+        Err(error) => (nothing, with("error", &error.to_string())),
+    };
+    let turns = match turns {
+        Turns::Counted(1) => "1 turn".to_owned(),
+        Turns::Counted(turns) => format!("{turns} turns"),
+        Turns::Many => "turns without end".to_owned(),
+    };
+    format!("{tried} → {came_to}, {turns}").replace('|', "¦")
+}
+
+fn blessing() -> bool {
+    std::env::var_os(BLESS).is_some()
 }
 
 fn document() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/verified.md")
 }
 
-/// The rows of this run as a table; with `REJOIN_BLESS` they replace those of the same versions in the document.
-pub(crate) fn render() -> String {
-    let rows = ROWS.lock().unwrap();
-    let mut table = String::from(
-        "| agent | version | scenario | attempts and verdicts | route | reason | model turns |\n|---|---|---|---|---|---|---|\n",
-    );
-    for row in rows.iter() {
-        writeln!(table, "{row}").unwrap();
+fn read() -> Verified {
+    Verified::parse(&std::fs::read_to_string(document()).unwrap()).unwrap()
+}
+
+/// Notes what a scenario came to, and compares it with the document.
+pub(crate) fn note(cli: &Pinned, scenario: &str, outcome: &Result<LlmResult, RunError>, turns: Turns) {
+    let cell = cell(outcome, turns);
+    let key = [cli.agent.clone(), cli.version.clone(), scenario.to_owned()];
+    let before = SEEN.lock().unwrap().insert(key, cell.clone());
+    assert_eq!(before, None, "two trials have the scenario {scenario}");
+    if !blessing() {
+        let document = read();
+        let told = document.cell(&cli.agent, &cli.version, scenario);
+        assert_eq!(
+            told,
+            Some(cell.as_str()),
+            "docs/verified.md has another cell for {scenario:?} on {} {}; look at it, then `cargo xtask real-cli --bless`",
+            cli.agent,
+            cli.version,
+        );
     }
-    if std::env::var_os(BLESS).is_some() {
-        let old = std::fs::read_to_string(document()).unwrap();
-        let cell = |row: &str, at: usize| row.split(" | ").nth(at).unwrap_or_default().to_owned();
-        let fresh: BTreeSet<_> = rows.iter().map(|row| (cell(row, 0), cell(row, 1), cell(row, 2))).collect();
-        let (head, body): (Vec<_>, Vec<_>) = old.lines().partition(|line| !line.starts_with("| claude"));
-        let kept =
-            body.into_iter().filter(|row| !fresh.contains(&(cell(row, 0), cell(row, 1), cell(row, 2))));
-        let all: BTreeSet<String> = kept.map(str::to_owned).chain(rows.iter().cloned()).collect();
-        let text = head.into_iter().map(str::to_owned).chain(all).collect::<Vec<_>>().join("\n");
-        std::fs::write(document(), text + "\n").unwrap();
+}
+
+/// What this run saw, as the document shows it. With `REJOIN_BLESS` it is written there; a whole run then takes the
+/// place of all that was told of its versions.
+///
+/// # Errors
+/// What the document tells and a whole run did not see.
+pub(crate) fn finish(clis: &[Pinned], whole: bool) -> Result<String, String> {
+    let seen = SEEN.lock().unwrap();
+    let mut document = read();
+    let of_run = |agent: &str, version: &str| clis.iter().any(|c| c.agent == agent && c.version == version);
+    let stale: Vec<_> = document
+        .cells()
+        .filter(|[agent, version, scenario]| {
+            let key = [agent, version, scenario].map(|part| (*part).to_owned());
+            of_run(agent, version) && !seen.contains_key(&key)
+        })
+        .map(|key| key.map(str::to_owned))
+        .collect();
+    if blessing() {
+        if whole {
+            stale.iter().for_each(|[agent, version, scenario]| document.remove(agent, version, scenario));
+        }
+        for ([agent, version, scenario], cell) in seen.iter() {
+            document.set(agent, version, scenario, cell);
+        }
+        std::fs::write(self::document(), document.render()).unwrap();
+    } else if whole && !stale.is_empty() {
+        let names: Vec<_> = stale.iter().map(|key| key.join(" ")).collect();
+        return Err(format!("docs/verified.md tells of what no trial did: {}", names.join("; ")));
     }
-    table
+    let mut table = Verified::default();
+    for ([agent, version, scenario], cell) in seen.iter() {
+        table.set(agent, version, scenario, cell);
+    }
+    Ok(table.render())
 }

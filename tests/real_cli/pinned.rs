@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+use crate::agents::{self, AgentUnderTest};
 
 /// The variable that carries them from xtask, as JSON.
 pub(crate) const VARIABLE: &str = "REJOIN_REAL_CLIS";
 
 /// One installed CLI of an exact version.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Pinned {
     pub(crate) agent: String,
     pub(crate) version: String,
@@ -18,6 +20,11 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
+    /// What there is to know about its agent.
+    pub(crate) fn under_test(&self) -> &'static dyn AgentUnderTest {
+        agents::named(&self.agent).unwrap_or_else(|| panic!("{} is not registered", self.agent))
+    }
+
     /// Whether the version is at least this one.
     pub(crate) fn at_least(&self, wanted: [u64; 3]) -> bool {
         rejoin::core::Version::parse(&self.version).unwrap().numbers >= wanted

@@ -1,101 +1,97 @@
 //! One trial's world: a throw-away home, a project that is a git repository, a store, a model.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use rejoin::adapters::{Claude, ClaudeOptions, claude};
 use rejoin::core::{Lifecycle, Program};
-use rejoin::process::{Environment, SystemHost};
+use rejoin::process::SystemHost;
 use rejoin::stores::FsStore;
 use rejoin::{Agent, LlmRequest, LlmResult, NativeId, RunError, SessionKey, SessionRecord, SessionRef};
 use rejoin_test_support::ContextReply;
 use rejoin_test_support::fake_model::FakeModel;
 
-use crate::matrix;
+use crate::agents::{Damage, Place, Rules};
+use crate::matrix::{self, Turns};
 use crate::pinned::Pinned;
 
 /// How long anything may take here; a trial that waits longer has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The mailbox of every trial.
+const MAILBOX: &str = "issue-42";
+
 pub(crate) struct Stage {
     pub(crate) cli: Pinned,
+    pub(crate) rules: Rules,
+    pub(crate) place: Place,
     pub(crate) model: FakeModel,
-    pub(crate) project: PathBuf,
     /// One of each kind, so that the version is asked for once.
     looking: OnceLock<Lifecycle>,
     blind: OnceLock<Lifecycle>,
-    dir: tempfile::TempDir,
+    _dir: tempfile::TempDir,
 }
 
 impl Stage {
     pub(crate) fn new(cli: &Pinned) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
+        let model = FakeModel::start();
+        let place = Place { root: dir.path().canonicalize().unwrap(), model: model.url() };
         for folder in ["home", "tmp", "store", "project"] {
-            std::fs::create_dir(root.join(folder)).unwrap();
+            std::fs::create_dir(place.root.join(folder)).unwrap();
         }
-        let project = root.join("project");
+        cli.under_test().prepare(&place);
+        let rules = cli.under_test().rules(cli);
         let (looking, blind) = (OnceLock::new(), OnceLock::new());
-        let stage = Self { cli: cli.clone(), model: FakeModel::start(), project, looking, blind, dir };
+        let stage = Self { cli: cli.clone(), rules, place, model, looking, blind, _dir: dir };
         stage.git(&["init", "-q"]);
-        stage.git(&[
-            "-c",
-            "user.name=t",
-            "-c",
-            "user.email=t@t",
-            "commit",
-            "-q",
-            "--allow-empty",
-            "-m",
-            "root",
-        ]);
+        let user = ["-c", "user.name=t", "-c", "user.email=t@t"];
+        stage.git(&[&user[..], &["commit", "-q", "--allow-empty", "-m", "root"]].concat());
         stage
     }
 
-    pub(crate) fn root(&self) -> PathBuf {
-        self.dir.path().canonicalize().unwrap()
-    }
-
     pub(crate) fn git(&self, args: &[&str]) {
-        let status =
-            Command::new("git").args(args).current_dir(&self.project).env("HOME", self.root()).status();
-        assert!(status.unwrap().success(), "git {args:?}");
+        let mut git = Command::new("git");
+        git.args(args).current_dir(self.place.project()).env("HOME", &self.place.root);
+        assert!(git.status().unwrap().success(), "git {args:?}");
     }
 
-    /// The bare environment of every run here: no credentials, no telemetry, no updates, loopback only.
-    pub(crate) fn environment(&self) -> Environment {
-        environment(&self.root(), &self.cli, &self.model.url())
+    /// The agent with its catalog.
+    pub(crate) fn agent(&self) -> Agent {
+        agent(&self.cli, &self.place)
     }
 
-    pub(crate) fn claude(&self) -> Claude {
-        agent(&self.cli, self.environment())
+    pub(crate) fn key(&self) -> SessionKey {
+        SessionKey::new(MAILBOX, &*self.cli.agent).unwrap()
     }
 
     pub(crate) fn store(&self) -> FsStore {
-        FsStore::open(self.root().join("store")).unwrap()
+        FsStore::open(self.place.store()).unwrap()
     }
 
     /// The lifecycle with or without a look at the session's file before and after each run.
     pub(crate) fn lifecycle(&self, look: bool) -> Lifecycle {
         let make = || {
-            let agent = Agent::from(self.claude());
-            let agent = if look { agent } else { agent.without_catalog() };
+            let agent = if look { self.agent() } else { self.agent().without_catalog() };
             Lifecycle::new(Arc::new(self.store()), Arc::new(SystemHost::new())).agent(agent)
         };
         if look { self.looking.get_or_init(make) } else { self.blind.get_or_init(make) }.clone()
     }
 
     pub(crate) fn request(&self, prompt: &str) -> LlmRequest {
-        request(&self.project, prompt)
+        self.request_in(&self.place.project(), prompt)
+    }
+
+    pub(crate) fn request_in(&self, folder: &Path, prompt: &str) -> LlmRequest {
+        request(&self.cli, folder, prompt)
     }
 
     pub(crate) async fn run(&self, prompt: &str) -> Result<LlmResult, RunError> {
         self.lifecycle(true).run(self.request(prompt)).await
     }
 
-    /// Runs a prompt, notes the outcome as a row of the matrix with the turns that reached the model, and says it.
+    /// Runs a request, notes the outcome as a cell of the matrix with the turns that reached the model, and says it.
     pub(crate) async fn row(
         &self,
         scenario: &str,
@@ -104,8 +100,13 @@ impl Stage {
     ) -> Result<LlmResult, RunError> {
         let before = self.turns();
         let outcome = self.lifecycle(look).run(request).await;
-        matrix::note(&self.cli, scenario, &outcome, self.turns() - before);
+        self.note(scenario, &outcome, Turns::Counted(self.turns() - before));
         outcome
+    }
+
+    /// Notes an outcome as a cell of the matrix.
+    pub(crate) fn note(&self, scenario: &str, outcome: &Result<LlmResult, RunError>, turns: Turns) {
+        matrix::note(&self.cli, scenario, outcome, turns);
     }
 
     /// Turns of a conversation that reached the model, side requests left out.
@@ -114,35 +115,26 @@ impl Stage {
     }
 
     pub(crate) async fn record(&self) -> SessionRecord {
-        self.lifecycle(true).record(&key()).await.unwrap().unwrap()
+        self.lifecycle(true).record(&self.key()).await.unwrap().unwrap()
     }
 
     pub(crate) async fn bound(&self) -> NativeId {
         self.record().await.binding.unwrap().native_id
     }
 
-    /// The session's file.
-    pub(crate) fn transcript(&self, id: &NativeId) -> PathBuf {
-        let name = format!("{id}.jsonl");
-        let is_it = |path: &PathBuf| path.file_name().is_some_and(|found| found == name.as_str());
-        self.transcripts().into_iter().find(is_it).unwrap_or_else(|| panic!("no transcript of {id}"))
+    /// Does this damage to the session.
+    pub(crate) fn damage(&self, id: &NativeId, damage: Damage) {
+        self.cli.under_test().damage(&self.place, id, damage);
     }
 
-    /// All session files in the state dirs.
-    pub(crate) fn transcripts(&self) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        let mut folders = vec![self.root().join("store/.agent-sessions/state")];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-                let path = entry.path();
-                if path.is_dir() && !path.is_symlink() {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "jsonl") {
-                    found.push(path);
-                }
-            }
-        }
-        found
+    /// All that the agent keeps of the session.
+    pub(crate) fn kept(&self, id: &NativeId) -> Vec<u8> {
+        self.cli.under_test().kept(&self.place, id)
+    }
+
+    /// Whether a session holds this text.
+    pub(crate) fn holds(&self, text: &str) -> bool {
+        self.cli.under_test().holds(&self.place, text)
     }
 
     /// Writes another native id into the record.
@@ -151,13 +143,13 @@ impl Stage {
         let mut record = self.record().await;
         record.binding.as_mut().unwrap().native_id = NativeId::new(id);
         let document = rejoin::core::codec::encode(&record);
-        let saved = self.store().save(&key(), &document, &rejoin::core::Guard::Any).await.unwrap();
+        let saved = self.store().save(&self.key(), &document, &rejoin::core::Guard::Any).await.unwrap();
         assert!(matches!(saved, rejoin::core::Saved::Done(_)));
     }
 
     /// Live processes whose environment names this stage's home.
     pub(crate) fn processes(&self) -> Vec<u32> {
-        let mark = format!("HOME={}", self.root().join("home").display());
+        let mark = format!("HOME={}", self.place.home().display());
         let of_stage = |entry: std::fs::DirEntry| {
             let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
             let environ = std::fs::read(entry.path().join("environ")).ok()?;
@@ -172,32 +164,18 @@ pub(crate) fn reply(result: &LlmResult) -> ContextReply {
     ContextReply::parse(&result.text).unwrap_or_else(|| panic!("no context in {:?}", result.text))
 }
 
-pub(crate) fn key() -> SessionKey {
-    SessionKey::new("issue-42", "claude").unwrap()
+/// The name of a scenario with or without a look.
+pub(crate) fn scenario(name: &str, look: bool) -> String {
+    if look { name.to_owned() } else { format!("{name}, nobody looks") }
 }
 
-pub(crate) fn request(project: &Path, prompt: &str) -> LlmRequest {
+pub(crate) fn request(cli: &Pinned, folder: &Path, prompt: &str) -> LlmRequest {
     LlmRequest::new(prompt)
-        .cwd(project)
-        .session(SessionRef::new("issue-42", "claude").named("agent/issue-42-login"))
+        .cwd(folder)
+        .session(SessionRef::new(MAILBOX, &*cli.agent).named("agent/issue-42-login"))
 }
 
-pub(crate) fn environment(root: &Path, cli: &Pinned, url: &str) -> Environment {
-    Environment::bare()
-        .set("HOME", root.join("home"))
-        .set("TMPDIR", root.join("tmp"))
-        .set("PATH", &cli.path)
-        .set("LANG", "C.UTF-8")
-        .set("TERM", "dumb")
-        .set("IS_SANDBOX", "1")
-        .set("ANTHROPIC_BASE_URL", url)
-        .set("ANTHROPIC_API_KEY", "none")
-        .set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-        .set("DISABLE_AUTOUPDATER", "1")
-        .set("DISABLE_TELEMETRY", "1")
-        .set("CLAUDE_CODE_MAX_RETRIES", "1")
-}
-
-pub(crate) fn agent(cli: &Pinned, environment: Environment) -> Claude {
-    claude().options(ClaudeOptions::new().program(Program::new(&cli.program))).environment(environment)
+pub(crate) fn agent(cli: &Pinned, place: &Place) -> Agent {
+    let under_test = cli.under_test();
+    under_test.agent(Program::new(&cli.program), under_test.environment(place, place.bare(cli)))
 }

@@ -1,5 +1,7 @@
 //! The claims of each version: what is claimed is done, what is not claimed is refused.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use proptest::sample::select;
 use session_core::decide::Verdict;
@@ -46,6 +48,34 @@ pub(super) fn a_chosen_id_is_carried_or_refused(subject: &Subject) {
             (claimed, found) => Err(format!("caller_chosen_id is {claimed}, and the command is {found:?}")),
         }
     });
+}
+
+/// An id that is made for a new session has the agent's shape, and no two are the same. Without a claim to take ids, none
+/// is made.
+pub(super) fn a_new_id_has_the_agents_shape(subject: &Subject) {
+    let takes_ids = |stage: &Stage| {
+        stage.installation.capabilities.caller_chosen_id || stage.forks() == ForkSupport::CallerChoosesId
+    };
+    if !subject.stages().iter().any(takes_ids) {
+        return a_chosen_id_is_carried_or_refused(subject);
+    }
+    let randoms = prop::collection::btree_set(any::<u128>(), 2..20);
+    let outcome = subject.random(256).run(&randoms, |randoms| {
+        let mut made = BTreeSet::new();
+        for random in randoms {
+            let random = uuid::Builder::from_random_bytes(random.to_be_bytes()).into_uuid();
+            let id = subject.dialect.new_id(&random.to_string());
+            prop_assert!(
+                subject.dialect.accepts_id(&id) && id.is_argument_safe(),
+                "{:?} from {}",
+                id,
+                random
+            );
+            prop_assert!(made.insert(id.clone()), "{:?} is made twice", id);
+        }
+        Ok(())
+    });
+    outcome.unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Where a session can be forked, the command carries original and copy and is no mere resume; elsewhere it is refused.

@@ -157,13 +157,18 @@ pub(super) fn a_name_is_no_flag(subject: &Subject) {
     }
 }
 
-/// Asking for the version runs no turn: nothing is on stdin, no session is named, and it is no command of a turn.
+/// Asking for the version runs no turn: nothing is on stdin, no session is named, and it is no command of a turn. What it
+/// prints is read.
 pub(super) fn the_version_probe_prompts_nothing(subject: &Subject) {
     let (one, two) = subject.two_ids();
     let probe = subject.dialect.version_probe();
     assert!(probe.stdin.is_empty(), "{probe:?} has something on stdin");
     assert!(!probe.args.is_empty(), "a program without arguments may start a conversation");
     assert_eq!(probe, subject.dialect.version_probe(), "the probe is the same every time");
+    for version in &subject.versions {
+        let read = subject.dialect.version(&format!("{version}\n"));
+        assert_eq!(read.as_ref(), Some(version), "what {version} prints");
+    }
     for stage in subject.stages() {
         for mode in Subject::modes(&stage, &one, &two) {
             let turn = built(subject, &stage, mode);

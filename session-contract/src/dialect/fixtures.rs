@@ -92,15 +92,22 @@ impl Fixture {
         }
     }
 
-    /// The fold of these lines, as the dialect reads them in such a run.
+    /// The fold of these lines and of their end, as the dialect reads them in such a run.
     pub(crate) fn fold(&self, dialect: &dyn CliDialect, lines: &[&[u8]]) -> Observation {
+        self.read(dialect, lines).1
+    }
+
+    /// The fold of these lines, before and after the decoder was told that there are no more.
+    pub(crate) fn read(&self, dialect: &dyn CliDialect, lines: &[&[u8]]) -> (Observation, Observation) {
         let stage = Stage::new(dialect, Some(self.version.clone()));
         let mut decoder = dialect.decoder(&stage.turn(self.mode()));
         let mut observation = Observation::default();
         for line in lines {
             decoder.line(line, &mut |event: &AgentEvent<'_>| observation.observe(event));
         }
-        observation
+        let before = observation.clone();
+        decoder.end(&mut |event| observation.observe(event));
+        (before, observation)
     }
 
     /// The evidence of a run that wrote these lines and ended like this.

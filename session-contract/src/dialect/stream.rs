@@ -84,6 +84,7 @@ pub(super) fn any_bytes_are_read(subject: &Subject) {
         for line in &lines {
             decoder.line(line, &mut |event| observation.observe(event));
         }
+        decoder.end(&mut |event| observation.observe(event));
         Ok(())
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));
@@ -106,6 +107,8 @@ pub(super) fn the_same_lines_are_the_same_events(subject: &Subject) {
             }
             take(&mut *second, line, &mut among);
         }
+        first.end(&mut |event| alone.push(format!("{event:?}")));
+        second.end(&mut |event| among.push(format!("{event:?}")));
         prop_assert_eq!(alone, among);
         Ok(())
     });

@@ -45,6 +45,22 @@ pub(super) fn every_fixture_has_its_verdict(subject: &Subject) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Whether the agent had nothing more to say after so many lines: for agents without a last word.
+fn is_over(subject: &Subject, fixture: &Fixture, count: usize) -> bool {
+    let lines = fixture.lines();
+    let said = |lines: &[&[u8]]| {
+        let observation = fixture.read(&*subject.dialect, lines).0;
+        (
+            observation.session,
+            observation.partial_text,
+            observation.model_called,
+            observation.acted,
+            observation.trouble,
+        )
+    };
+    fixture.verdict == Verdict::Completed && said(&lines[..count]) == said(&lines)
+}
+
 /// A runner, a reboot or the kernel can end a run after any line. Without the agent's own end it is never completed, and
 /// once the model was called it is never the session's fault, unless the whole run says so. What stands on stderr, where
 /// hooks and servers write too, changes nothing of that.
@@ -55,8 +71,8 @@ pub(super) fn a_cut_stream_neither_completes_nor_condemns(subject: &Subject) {
     for fixture in &subject.fixtures {
         let lines = fixture.lines();
         for count in 0..lines.len() {
-            let observation = fixture.fold(&*subject.dialect, &lines[..count]);
-            if observation.end.is_some() {
+            let (heard, observation) = fixture.read(&*subject.dialect, &lines[..count]);
+            if heard.end.is_some() || (observation.end.is_some() && is_over(subject, fixture, count)) {
                 break;
             }
             cuts += 1;

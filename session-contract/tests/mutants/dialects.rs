@@ -37,6 +37,7 @@ struct Broken {
     probe: fn(CommandSpec) -> CommandSpec,
     capabilities: fn(Option<&Version>, AgentCapabilities) -> AgentCapabilities,
     accepts: fn(&NativeId, bool) -> bool,
+    new_id: fn(NativeId) -> NativeId,
     decoder: OnEvents,
     classify: fn(&Evidence, Verdict) -> Verdict,
     state: fn(Option<&Path>, StateLayout) -> StateLayout,
@@ -56,6 +57,7 @@ fn sound() -> Broken {
         probe: |probe| probe,
         capabilities: |_, capabilities| capabilities,
         accepts: |_, accepted| accepted,
+        new_id: |id| id,
         decoder: |_, _, decoder| decoder,
         classify: |_, verdict| verdict,
         state: |_, layout| layout,
@@ -80,6 +82,9 @@ impl CliDialect for Broken {
     }
     fn command(&self, turn: &Turn<'_>, env: &EnvMap) -> Result<CommandSpec> {
         (self.command)(&self.memory, turn, env, self.inner.command(turn, env))
+    }
+    fn new_id(&self, random: &str) -> NativeId {
+        (self.new_id)(self.inner.new_id(random))
     }
     fn preparations(&self, _: &Turn<'_>, _: &EnvMap) -> Result<Vec<CommandSpec>> {
         Ok(Vec::new())

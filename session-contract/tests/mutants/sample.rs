@@ -78,6 +78,12 @@ impl CliDialect for Sample {
         is_id(id.as_str())
     }
 
+    fn new_id(&self, random: &str) -> NativeId {
+        // The digits of a UUID, folded to ten: what is random enough for a test.
+        let number = random.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        NativeId::new(format!("s-{:010}", number % 10_000_000_000))
+    }
+
     fn preparations(&self, _: &Turn<'_>, _: &EnvMap) -> Result<Vec<CommandSpec>, CommandError> {
         Ok(Vec::new())
     }

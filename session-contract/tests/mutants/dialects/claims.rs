@@ -76,6 +76,12 @@ pub(super) const CLAIMS: &[Mutant] = &[
             (_, spec) => spec,
         };
     }),
+    ("makes every new session the same id", "a_new_id_has_the_agents_shape", |d| {
+        d.new_id = |_| NativeId::new("s-0000000000");
+    }),
+    ("makes ids in a shape of its own", "a_new_id_has_the_agents_shape", |d| {
+        d.new_id = |id| NativeId::new(format!("new-{id}"));
+    }),
     ("claims forks and resumes", "a_fork_is_carried_or_refused", |d| {
         d.command = |_, turn, env, spec| match turn.mode {
             Mode::Fork { source, .. } => {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use rejoin::{Cancel, LlmResult, Route, RunError, Why};
 
+use crate::matrix::Turns;
 use crate::pinned::Pinned;
 use crate::runner;
-use crate::stage::{PATIENCE, Stage, key, reply};
+use crate::stage::{PATIENCE, Stage, reply};
 
 /// Starts a run that is held in its model call, and returns when the call is under way.
 async fn in_mid_turn(stage: &Stage, prompt: &str) -> tokio::task::JoinHandle<Result<LlmResult, RunError>> {
@@ -41,20 +42,10 @@ fn kill_all(stage: &Stage) {
     }
 }
 
-/// 2.0.14 writes nothing before the first answer.
-fn writes_at_once(cli: &Pinned) -> bool {
-    cli.at_least([2, 1, 0])
-}
-
-/// Waits until a session file holds this text. 2.1.197 and 2.1.332 write the prompt some 30 ms after they asked the
-/// model; a kill before that leaves nothing, and is told as `session_not_started`.
+/// Waits until a session holds this text.
 async fn until_kept(stage: &Stage, text: &str) {
     let kept = async {
-        while !stage
-            .transcripts()
-            .iter()
-            .any(|path| std::fs::read_to_string(path).is_ok_and(|t| t.contains(text)))
-        {
+        while !stage.holds(text) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
@@ -65,12 +56,12 @@ async fn until_kept(stage: &Stage, text: &str) {
 async fn kill_the_cli(stage: &Stage, scenario: &str, prompt: &str) {
     let before = stage.turns();
     let running = in_mid_turn(stage, prompt).await;
-    if writes_at_once(&stage.cli) {
+    if stage.rules.keeps_prompts_at_once {
         until_kept(stage, prompt).await;
     }
     kill_all(stage);
     let outcome = running.await.unwrap();
-    crate::matrix::note(&stage.cli, scenario, &outcome, stage.turns() - before);
+    stage.note(scenario, &outcome, Turns::Counted(stage.turns() - before));
     match outcome {
         Err(RunError::Failed { why, run }) => {
             assert_eq!(why, Why::AgentCrashed);
@@ -81,7 +72,7 @@ async fn kill_the_cli(stage: &Stage, scenario: &str, prompt: &str) {
     stage.model.release("turn");
 }
 
-pub(crate) async fn the_cli_in_a_resumed_turn(cli: &Pinned) {
+pub(super) async fn the_cli_in_a_resumed_turn(cli: &Pinned) {
     let stage = Stage::new(cli);
     let first = stage.run("alpha").await.unwrap();
     kill_the_cli(&stage, "CLI killed in a resumed turn", "[[hold turn]] beta").await;
@@ -95,19 +86,16 @@ pub(crate) async fn the_cli_in_a_resumed_turn(cli: &Pinned) {
     assert_eq!((seen.first.as_str(), seen.last.as_str()), ("alpha", "gamma"));
 }
 
-pub(crate) async fn the_cli_in_the_first_turn(cli: &Pinned) {
+pub(super) async fn the_cli_in_the_first_turn(cli: &Pinned) {
     let stage = Stage::new(cli);
     kill_the_cli(&stage, "CLI killed in the first turn", "[[hold turn]] alpha").await;
     let next =
         stage.row("CLI killed in the first turn, then run again", true, stage.request("beta")).await.unwrap();
-    assert_eq!(
-        next.route,
-        if writes_at_once(cli) { Route::Resumed } else { Route::FellBack(Why::SessionNotStarted) }
-    );
+    assert_eq!(next.route, stage.rules.after_a_killed_first_turn);
     assert_eq!(reply(&next).last, "beta");
 }
 
-pub(crate) async fn the_runner_in_mid_turn(cli: &Pinned) {
+pub(super) async fn the_runner_in_mid_turn(cli: &Pinned) {
     let stage = Stage::new(cli);
     let first = stage.run("alpha").await.unwrap();
     let mut runner = runner::start(&stage, "[[hold turn]] beta");
@@ -127,7 +115,7 @@ pub(crate) async fn the_runner_in_mid_turn(cli: &Pinned) {
     assert_eq!(reply(&next).first, "alpha");
 }
 
-pub(crate) async fn cancelled_in_mid_turn(cli: &Pinned) {
+pub(super) async fn cancelled_in_mid_turn(cli: &Pinned) {
     let stage = Stage::new(cli);
     let first = stage.run("alpha").await.unwrap();
     let cancel = Cancel::new();
@@ -138,21 +126,21 @@ pub(crate) async fn cancelled_in_mid_turn(cli: &Pinned) {
     wait_for_turn(&stage, "[[hold turn]] beta").await;
     cancel.cancel();
     let outcome = running.await.unwrap();
-    crate::matrix::note(&stage.cli, "cancelled in mid-turn", &outcome, stage.turns() - before);
+    stage.note("cancelled in mid-turn", &outcome, Turns::Counted(stage.turns() - before));
     assert!(matches!(outcome, Err(RunError::Failed { why: Why::Cancelled, .. })));
     assert_eq!(stage.processes(), [0; 0], "nothing is left");
     let next = stage.run("gamma").await.unwrap();
     assert_eq!((next.route, next.session_id), (Route::Resumed, first.session_id));
 }
 
-pub(crate) async fn two_runners_at_once(cli: &Pinned) {
+pub(super) async fn two_runners_at_once(cli: &Pinned) {
     let stage = Stage::new(cli);
     let first = stage.run("alpha").await.unwrap();
     let mut runner = runner::start(&stage, "[[hold turn]] beta");
     wait_for_turn(&stage, "[[hold turn]] beta").await;
     match stage.row("two runners at once", true, stage.request("gamma")).await {
         Err(RunError::Busy { key: busy, by: Some(by) }) => {
-            assert_eq!((busy, by.pid), (key(), runner.id()));
+            assert_eq!((busy, by.pid), (stage.key(), runner.id()));
         }
         other => panic!("{other:?}"),
     }
