@@ -7,6 +7,8 @@
 
 #[cfg(feature = "adapter-claude")]
 mod claude;
+#[cfg(feature = "adapter-codex")]
+mod codex;
 #[cfg(feature = "adapter-opencode")]
 mod opencode;
 #[cfg(feature = "session-process")]
@@ -33,6 +35,11 @@ pub mod adapters {
     pub use crate::claude::{Claude, claude};
     #[cfg(feature = "adapter-claude")]
     pub use adapter_claude::{ClaudeDialect, ClaudeOptions, ClaudeTranscripts};
+
+    #[cfg(feature = "adapter-codex")]
+    pub use crate::codex::{Codex, codex};
+    #[cfg(feature = "adapter-codex")]
+    pub use adapter_codex::{CodexDialect, CodexOptions, CodexProvider, CodexTranscripts, SandboxMode};
 
     #[cfg(feature = "adapter-opencode")]
     pub use crate::opencode::{Opencode, opencode};

@@ -30,6 +30,7 @@ pub struct Subject {
     ids: Vec<NativeId>,
     prompt_of: Option<PromptOf>,
     gives_up_resuming: Vec<Version>,
+    starts_anew: Vec<Version>,
     divisor: u32,
 }
 
@@ -55,6 +56,7 @@ impl Subject {
             ids: Vec::new(),
             prompt_of: None,
             gives_up_resuming: Vec::new(),
+            starts_anew: Vec::new(),
             divisor: 1,
         }
     }
@@ -108,6 +110,17 @@ impl Subject {
     #[must_use]
     pub fn gives_up_resuming(mut self, text: &str) -> Self {
         self.gives_up_resuming.push(version(text));
+        self
+    }
+
+    /// Versions that begin another session, without a word, where they do not have the one to be continued. A fixture of
+    /// that takes the place of one that finds nothing.
+    ///
+    /// # Panics
+    /// Where one is no version.
+    #[must_use]
+    pub fn starts_anew(mut self, versions: &[&str]) -> Self {
+        self.starts_anew.extend(versions.iter().map(|text| version(text)));
         self
     }
 

@@ -222,6 +222,12 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
     /// Whether a file of this name, found below a folder to search, is the session's.
     fn is_file_of(&self, name: &str, query: &SessionQuery<'_>) -> bool;
 
+    /// Whether a file of this name is packed in a way that nobody here can read, though the agent can: then nothing is
+    /// known of what it holds, and nothing is done to it.
+    fn is_packed(&self, _name: &str) -> bool {
+        false
+    }
+
     /// Reads one line. `None`: it is no record of this format. Total over all bytes.
     fn record(&self, line: &[u8]) -> Option<RecordFacts>;
 

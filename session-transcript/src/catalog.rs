@@ -1,5 +1,6 @@
 //! The catalog: find, scan, sum up.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ impl<F: TranscriptFormat> FileCatalog<F> {
                 state_dir: state_dir.as_deref(),
                 version: version.as_ref(),
             };
-            work(&format, find(&*format, &query, &places)?)
+            work(&format, readable(&*format, find(&*format, &query, &places)?)?)
         });
         done.await.unwrap_or_else(|error| {
             Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
@@ -119,6 +120,18 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
             tracing::warn!(path = %path.display(), ?mend, "a session's file was mended");
         }
         Ok(done)
+    }
+}
+
+/// A packed file may hold anything: that is no answer.
+fn readable(format: &dyn TranscriptFormat, found: Found) -> Result<Found, CatalogError> {
+    match &found {
+        Found::File(path, _)
+            if path.file_name().and_then(OsStr::to_str).is_some_and(|name| format.is_packed(name)) =>
+        {
+            Err(failed(path, io::Error::new(io::ErrorKind::Unsupported, "it is packed")))
+        }
+        _ => Ok(found),
     }
 }
 

@@ -36,6 +36,15 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) -> std::io
     axum::serve(listener, router).await
 }
 
+/// How many tools a request offers: in a list of their own, or as an item of the conversation (Codex 0.171, with the
+/// models that it knows).
+fn offered(body: &Value) -> usize {
+    let count = |tools: &Value| tools.as_array().map_or(0, Vec::len);
+    let items = body["input"].as_array().into_iter().flatten();
+    let added = items.filter(|item| item["type"] == "additional_tools").map(|item| count(&item["tools"]));
+    count(&body["tools"]) + added.sum::<usize>()
+}
+
 async fn handle(
     State(shared): State<Arc<Shared>>,
     method: Method,
@@ -57,7 +66,7 @@ async fn handle(
         stream: body["stream"] == true,
         user_texts: conversation.user_texts.clone(),
         last_is_tool_result: conversation.after_tool_result,
-        tools: body["tools"].as_array().map_or(0, Vec::len),
+        tools: offered(body),
     };
     // What the prompt asks for is for the turn: a request for its title quotes it.
     let asked = if request.is_turn() { conversation.last() } else { "" };
@@ -142,4 +151,18 @@ fn json_response(status: u16, body: &Value) -> Response {
     // 529 has no name of its own, but is a valid number.
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_are_offered_in_either_way() {
+        assert_eq!(offered(&json!({"tools": [{}, {}], "input": "hi"})), 2);
+        let items = json!([{"type": "additional_tools", "tools": [{}]}, {"type": "message", "role": "user"}]);
+        assert_eq!(offered(&json!({"input": items})), 1);
+        assert_eq!(offered(&json!({"input": [{"type": "message"}]})), 0);
+        assert_eq!(offered(&Value::Null), 0);
+    }
 }
