@@ -9,6 +9,7 @@
 mod agents;
 mod claude;
 mod matrix;
+mod opencode;
 mod pinned;
 mod runner;
 mod scenarios;
