@@ -182,6 +182,8 @@ fn sum_up(format: &dyn TranscriptFormat, path: PathBuf, tally: Tally) -> Inspect
     Inspection {
         presence,
         archived: format.unarchived(&path).is_some(),
+        // A format names all places where its files may lie.
+        misplaced: false,
         path: Some(path),
         user_turns: tally.user_turns,
         answers: tally.answers,
@@ -193,6 +195,5 @@ fn sum_up(format: &dyn TranscriptFormat, path: PathBuf, tally: Tally) -> Inspect
         missing_records: tally.missing_records,
         unnumbered: tally.unnumbered,
         needs_version: tally.needs_version,
-        ..Inspection::MISSING
     }
 }
