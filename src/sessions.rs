@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use session_core::error::{HandOverError, RunError, StoreError};
 use session_core::{
-    Agent, AuditEntry, AuditSeq, EventSink, HandOver, Lifecycle, LlmRequest, LlmResult, ResumeSetting,
-    SessionKey, SessionRecord, SessionStore,
+    Agent, AuditEntry, AuditSeq, EventSink, Explanation, HandOver, Lifecycle, LlmRequest, LlmResult,
+    ResumeSetting, SessionKey, SessionRecord, SessionStore,
 };
 use session_process::SystemHost;
 
@@ -55,6 +55,15 @@ impl Sessions {
     /// [`StoreError`] when the store could not be asked.
     pub async fn record(&self, key: &SessionKey) -> Result<Option<SessionRecord>, StoreError> {
         self.0.record(key).await
+    }
+
+    /// Why the last run of a key went as it did, and what is bound now: in plain words (`Display`) and as data
+    /// (`Serialize`). Nothing is run.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store could not be asked.
+    pub async fn explain(&self, key: &SessionKey) -> Result<Explanation, StoreError> {
+        self.0.explain(key).await
     }
 
     /// The last of what was said in a key's conversation, as a text to put before the prompt of another agent: at most

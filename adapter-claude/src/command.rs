@@ -41,7 +41,12 @@ pub(crate) fn of(options: &ClaudeOptions, turn: &Turn<'_>) -> Result<CommandSpec
             push(&["--session-id", checked(id)?]);
         }
         // Two arguments and never the flag alone: that opens a picker, or the latest session.
-        Mode::Resume { id } => push(&["--resume", checked(id)?]),
+        Mode::Resume { id } => {
+            if !known(version, 0, 2, 93) {
+                return Err(unsupported(version, "continue a session"));
+            }
+            push(&["--resume", checked(id)?]);
+        }
         Mode::Fork { source, transcript, id } => {
             if !known(version, 1, 0, 120) {
                 return Err(unsupported(version, "fork a session"));

@@ -250,6 +250,11 @@ pub trait AgentAdapter: Debug + Send + Sync + 'static {
     /// Whether the text has the shape of one of this agent's ids.
     fn accepts_id(&self, id: &NativeId) -> bool;
 
+    /// An id for a new session, in the shape that this agent takes, from a UUID that was used for nothing else.
+    fn new_id(&self, random: &str) -> NativeId {
+        NativeId::new(random)
+    }
+
     /// Finds the agent and asks for its version. May be cached.
     ///
     /// # Errors

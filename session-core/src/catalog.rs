@@ -63,6 +63,8 @@ pub struct Inspection {
     pub unnumbered: u64,
     /// Whether it lies where the agent keeps what is archived.
     pub archived: bool,
+    /// Whether it lies in the state dir, but not where this version looks for it.
+    pub misplaced: bool,
     /// The oldest version of the agent that may continue it.
     pub needs_version: Option<[u64; 3]>,
 }
@@ -77,6 +79,8 @@ pub enum Mend {
     NumberRecords,
     /// Put the file back from the agent's archive.
     Unarchive,
+    /// Put the file where this version of the agent looks for it.
+    PutInPlace,
 }
 
 impl Mend {
@@ -85,7 +89,7 @@ impl Mend {
     pub const fn needs_own_dir(self) -> bool {
         match self {
             Self::EndLastLine => false,
-            Self::NumberRecords | Self::Unarchive => true,
+            Self::NumberRecords | Self::Unarchive | Self::PutInPlace => true,
         }
     }
 }
@@ -105,6 +109,7 @@ impl Inspection {
         missing_records: 0,
         unnumbered: 0,
         archived: false,
+        misplaced: false,
         needs_version: None,
     };
 
@@ -114,6 +119,7 @@ impl Inspection {
             (self.open_tail, Mend::EndLastLine),
             (self.unnumbered > 0, Mend::NumberRecords),
             (self.archived, Mend::Unarchive),
+            (self.misplaced, Mend::PutInPlace),
         ];
         ailments.into_iter().filter_map(|(ails, mend)| ails.then_some(mend))
     }

@@ -182,6 +182,10 @@ pub struct StateLayout {
 pub trait Decoder: Send {
     /// Takes one line.
     fn line(&mut self, line: &[u8], emit: &mut dyn FnMut(&AgentEvent<'_>));
+
+    /// The output is over, whoever ended it. For an agent without a last word of its own, this is where
+    /// [`AgentEvent::Finished`] comes from.
+    fn end(&mut self, _emit: &mut dyn FnMut(&AgentEvent<'_>)) {}
 }
 
 /// What makes one agent CLI different from another. No I/O, no clock, no async.
@@ -206,6 +210,11 @@ pub trait CliDialect: Debug + Send + Sync + 'static {
 
     /// Whether the text has the shape of one of this agent's ids.
     fn accepts_id(&self, id: &NativeId) -> bool;
+
+    /// An id for a new session, in the shape that this agent takes, from a UUID that was used for nothing else.
+    fn new_id(&self, random: &str) -> NativeId {
+        NativeId::new(random)
+    }
 
     /// The command for a turn, given the environment that the child starts from.
     ///

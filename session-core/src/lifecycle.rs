@@ -5,10 +5,10 @@ mod attempt;
 mod build;
 mod conclude;
 mod early;
-mod hand_over;
 mod ledger;
 mod resolve;
 mod target;
+mod tell;
 mod tried;
 
 use std::collections::BTreeMap;

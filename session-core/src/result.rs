@@ -129,6 +129,9 @@ impl fmt::Display for Warning {
                 "records of an older version in the session's file had no numbers, and were given them",
             ),
             Self::Mended(Mend::Unarchive) => f.write_str("the session was archived, and was put back"),
+            Self::Mended(Mend::PutInPlace) => {
+                f.write_str("the session's file was put where this version of the agent looks for it")
+            }
             Self::Holes(n) => {
                 write!(
                     f,

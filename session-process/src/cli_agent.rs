@@ -137,6 +137,7 @@ impl<D: CliDialect> CliAgent<D> {
             max_line: self.max_line,
         };
         let outcome = pump(child, job(spec.stdin), &mut |piece| fold.take(&piece)).await;
+        fold.end();
         let report = self.report(evidence(fold.observation, outcome));
         let TurnReport { verdict, evidence } = &report;
         tracing::debug!(?verdict, exit = ?evidence.exit, ended_by = ?evidence.ended_by, "the agent ended");
@@ -179,6 +180,15 @@ struct Fold<'a> {
 }
 
 impl Fold<'_> {
+    /// Lets the decoder say what only the end of the output tells.
+    fn end(&mut self) {
+        let (observation, sink) = (&mut self.observation, &mut *self.sink);
+        self.decoder.end(&mut |event| {
+            observation.observe(event);
+            sink.event(event);
+        });
+    }
+
     /// Says whether the agent said that it is done.
     fn take(&mut self, piece: &Piece<'_>) -> bool {
         let mut finished = false;
@@ -209,6 +219,10 @@ impl<D: CliDialect> AgentAdapter for CliAgent<D> {
 
     fn accepts_id(&self, id: &NativeId) -> bool {
         self.dialect.accepts_id(id)
+    }
+
+    fn new_id(&self, random: &str) -> NativeId {
+        self.dialect.new_id(random)
     }
 
     /// The answer is kept as long as the program's file, and files among its leading arguments, stay as they

@@ -180,5 +180,6 @@ fn sum_up(format: &dyn TranscriptFormat, path: PathBuf, tally: Tally) -> Inspect
         missing_records: tally.missing_records,
         unnumbered: tally.unnumbered,
         needs_version: tally.needs_version,
+        ..Inspection::MISSING
     }
 }

@@ -49,7 +49,7 @@ impl Lifecycle {
             (Some(_), true) => capabilities.fork == ForkSupport::CallerChoosesId,
             (Some(_), false) => false,
         }
-        .then(|| NativeId::new(self.host.random_id().to_string()));
+        .then(|| job.agent.adapter().new_id(&self.host.random_id().to_string()));
         let mode = match target {
             None => Mode::Fresh { id: chosen.as_ref() },
             Some(target) if is_fork => Mode::Fork {

@@ -28,6 +28,16 @@ async fn the_second_run_continues_the_first() {
 }
 
 #[tokio::test]
+async fn a_chosen_id_has_the_shape_of_the_agents_ids() {
+    let agent = Scripted::new();
+    agent.world().shape = Some(|random| NativeId::new(random.replace('-', "_")));
+    let bench = bench_with(agent, true);
+    let id = bench.run("one").await.session_id.unwrap();
+    assert!(id.as_str().contains('_') && !id.as_str().contains('-'), "{id}");
+    assert_eq!(bench.run("two").await.session_id, Some(id));
+}
+
+#[tokio::test]
 async fn a_lost_session_is_seen_before_the_run_and_costs_one_attempt() {
     let bench = bench();
     let first = bench.run("one").await.session_id.unwrap();

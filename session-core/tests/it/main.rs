@@ -10,6 +10,7 @@ mod decide_invariants;
 mod decide_oracle;
 mod decide_table;
 mod errors;
+mod explain;
 mod folders;
 mod formers;
 mod hand_over;

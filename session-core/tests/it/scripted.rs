@@ -90,6 +90,8 @@ pub(crate) struct World {
     /// Every attempt: what it was asked, and the prompt.
     pub(crate) calls: Vec<(Asked, String)>,
     pub(crate) reaped: Vec<RunId>,
+    /// How an id of this agent looks.
+    pub(crate) shape: Option<fn(&str) -> NativeId>,
     pub(crate) counter: f64,
 }
 
@@ -133,6 +135,9 @@ impl AgentAdapter for Scripted {
     }
     fn accepts_id(&self, id: &NativeId) -> bool {
         id.as_str().len() == 36
+    }
+    fn new_id(&self, random: &str) -> NativeId {
+        self.world().shape.map_or_else(|| NativeId::new(random), |shape| shape(random))
     }
     async fn detect(&self) -> Result<Installation, AgentError> {
         let version = Version::parse("1.2.3");

@@ -105,3 +105,17 @@ async fn an_exit_is_reported_as_it_was() {
     let report = Stage::new("kill -SEGV $$").run(&mut NoSink).await.unwrap();
     assert_eq!((report.verdict, report.evidence.exit), (Verdict::Crashed, Exit::Signal(11)));
 }
+
+#[tokio::test]
+async fn what_only_the_end_of_the_output_tells_is_told_then_whoever_ended_it() {
+    let by_itself = Stage::new(r#"echo '{"owes":"ok"}'"#);
+    let report = by_itself.run(&mut NoSink).await.unwrap();
+    assert_eq!(report.verdict, Verdict::Completed);
+    assert_eq!(report.evidence.observation.end.map(|end| end.kind).as_deref(), Some("ok"));
+    // It is no word of the agent that it is done: the idle limit holds until then, not the linger limit.
+    let mut ended = Stage::new(r#"echo '{"owes":"half"}'; exec sleep 1000"#);
+    (ended.limits.idle, ended.limits.linger) = (SOON, Duration::from_secs(600));
+    let report = ended.run(&mut NoSink).await.unwrap();
+    assert_eq!(report.evidence.ended_by, Some(EndedBy::IdleLimit));
+    assert_eq!(report.evidence.observation.end.map(|end| end.kind).as_deref(), Some("half"));
+}

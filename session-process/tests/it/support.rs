@@ -54,7 +54,7 @@ impl CliDialect for Dialect {
         Ok(self.preparations.iter().map(spec).collect())
     }
     fn decoder(&self, _: &Turn<'_>) -> Box<dyn Decoder> {
-        Box::new(JsonLines)
+        Box::new(JsonLines::default())
     }
     fn classify(&self, evidence: &Evidence) -> Verdict {
         let proper = evidence.exit == Exit::Code(0) || evidence.ended_by == Some(EndedBy::Linger);
@@ -69,7 +69,11 @@ impl CliDialect for Dialect {
     }
 }
 
-struct JsonLines;
+/// `{"owes": …}` is said only at the end of the output.
+#[derive(Default)]
+struct JsonLines {
+    owed: Option<String>,
+}
 
 impl Decoder for JsonLines {
     fn line(&mut self, line: &[u8], emit: &mut dyn FnMut(&AgentEvent<'_>)) {
@@ -87,8 +91,14 @@ impl Decoder for JsonLines {
                 "end" => {
                     emit(&AgentEvent::Finished(&Final { kind: text.to_owned(), ..Final::default() }));
                 }
+                "owes" => self.owed = Some(text.to_owned()),
                 kind => emit(&AgentEvent::Other { kind }),
             }
+        }
+    }
+    fn end(&mut self, emit: &mut dyn FnMut(&AgentEvent<'_>)) {
+        if let Some(kind) = self.owed.take() {
+            emit(&AgentEvent::Finished(&Final { kind, ..Final::default() }));
         }
     }
 }

@@ -1,13 +1,22 @@
-//! A conversation as a text for another agent.
+//! What is said of a key to others: to people, and to another agent.
 
 use std::path::Path;
 
-use crate::error::HandOverError;
-use crate::{HandOver, SessionKey, SessionQuery};
+use crate::error::{HandOverError, StoreError};
+use crate::{Explanation, HandOver, SessionKey, SessionQuery};
 
 use super::Lifecycle;
 
 impl Lifecycle {
+    /// Why the last run of a key went as it did, and what is bound now. Nothing is run.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store could not be asked.
+    pub async fn explain(&self, key: &SessionKey) -> Result<Explanation, StoreError> {
+        let (record, audit) = (self.record(key).await?, self.audit(key, None).await?);
+        Ok(Explanation::of(key.clone(), record, audit))
+    }
+
     /// The last of what was said in a key's conversation, as a text for another agent: at most about `bytes` of what was
     /// said, newest kept, with a word on what it leaves out. Nothing is run but the agent's version probe.
     ///

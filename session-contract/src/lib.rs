@@ -1,0 +1,9 @@
+#![doc = include_str!("../README.md")]
+// A case that is in no list would be dead code: forgetting one does not compile.
+#![deny(dead_code)]
+
+mod case;
+pub mod dialect;
+mod macros;
+
+pub use case::{Case, assert_case, failures};
