@@ -69,11 +69,6 @@ pub(crate) trait AgentUnderTest: Debug + Send + Sync {
     /// A prompt that makes the model run this command with the agent's own tool.
     fn tool_call(&self, cli: &Pinned, command: &str) -> String;
 
-    /// An id for a new session, where the caller chooses it.
-    fn new_id(&self) -> Option<NativeId> {
-        None
-    }
-
     /// The environment without the login, where that is what carries it.
     fn logged_out(&self, _environment: Environment) -> Option<Environment> {
         None

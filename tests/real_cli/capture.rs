@@ -122,10 +122,19 @@ impl Recording {
         self.agent.adapter().run(turn, &mut NoSink).await.unwrap()
     }
 
+    /// An id for a new session, where the caller chooses it.
+    fn new_id(&self, chosen: bool) -> Option<NativeId> {
+        chosen.then(|| self.agent.adapter().new_id(&uuid::Uuid::new_v4().to_string()))
+    }
+
     /// A new session.
     async fn fresh(&self, prompt: &str) -> TurnReport {
-        let id = self.stage.cli.under_test().new_id();
-        self.run(Mode::Fresh { id: id.as_ref() }, prompt, &Limits::default(), &Cancel::new()).await
+        self.fresh_with(prompt, &Limits::default(), &Cancel::new()).await
+    }
+
+    async fn fresh_with(&self, prompt: &str, limits: &Limits, cancel: &Cancel) -> TurnReport {
+        let id = self.new_id(self.installation.capabilities.caller_chosen_id);
+        self.run(Mode::Fresh { id: id.as_ref() }, prompt, limits, cancel).await
     }
 
     /// A new session that went well.

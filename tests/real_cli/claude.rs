@@ -107,10 +107,6 @@ impl AgentUnderTest for Claude {
         format!("[[tool Bash {}]]", serde_json::json!({ "command": command, "description": "…" }))
     }
 
-    fn new_id(&self) -> Option<NativeId> {
-        Some(NativeId::new(uuid::Uuid::new_v4().to_string()))
-    }
-
     fn logged_out(&self, environment: Environment) -> Option<Environment> {
         Some(environment.remove("ANTHROPIC_API_KEY"))
     }

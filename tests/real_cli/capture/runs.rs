@@ -60,7 +60,7 @@ pub(super) async fn resume_unknown(cli: &Pinned) {
 
 async fn forked(recording: &Recording, source: &NativeId) -> TurnReport {
     let chosen = recording.installation.capabilities.fork == ForkSupport::CallerChoosesId;
-    let id = recording.stage.cli.under_test().new_id().filter(|_| chosen);
+    let id = recording.new_id(chosen);
     let mode = Mode::Fork { source, transcript: None, id: id.as_ref() };
     recording.run(mode, "beta", &Limits::default(), &Cancel::new()).await
 }
@@ -86,8 +86,7 @@ pub(super) async fn with_fault(cli: &Pinned, name: &str, fault: Fault, limits: &
         Fault::Cut => "[[cut]]".to_owned(),
     };
     let recording = Recording::new(cli).await;
-    let id = cli.under_test().new_id();
-    let report = recording.run(Mode::Fresh { id: id.as_ref() }, &prompt, limits, &Cancel::new()).await;
+    let report = recording.fresh_with(&prompt, limits, &Cancel::new()).await;
     recording.keep(name, &report);
 }
 
@@ -97,8 +96,7 @@ pub(super) async fn connection_refused(cli: &Pinned) {
     let recording = Recording::of(Stage::new(cli), nowhere, Some).await;
     let mut limits = Limits::default();
     limits.total = Duration::from_secs(30);
-    let id = cli.under_test().new_id();
-    let report = recording.run(Mode::Fresh { id: id.as_ref() }, "alpha", &limits, &Cancel::new()).await;
+    let report = recording.fresh_with("alpha", &limits, &Cancel::new()).await;
     recording.keep("connection-refused", &report);
 }
 
@@ -130,9 +128,8 @@ async fn interrupted(
 ) {
     let recording = Recording::new(cli).await;
     let cancel = Cancel::new();
-    let id = cli.under_test().new_id();
     let limits = Limits::default();
-    let running = recording.run(Mode::Fresh { id: id.as_ref() }, prompt, &limits, &cancel);
+    let running = recording.fresh_with(prompt, &limits, &cancel);
     let acting = async {
         let come = async {
             while !moment(&recording) {
