@@ -8,6 +8,7 @@
 
 mod agents;
 mod claude;
+mod codex;
 mod matrix;
 mod pinned;
 mod runner;
