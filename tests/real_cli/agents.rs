@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::pinned::Pinned;
 
 /// Every agent with an adapter.
-pub(crate) const AGENTS: &[&dyn AgentUnderTest] = &[&crate::claude::Claude];
+pub(crate) const AGENTS: &[&dyn AgentUnderTest] = &[&crate::claude::Claude, &crate::codex::CodexCli];
 
 /// The agent of this name.
 pub(crate) fn named(name: &str) -> Option<&'static dyn AgentUnderTest> {
@@ -125,7 +125,6 @@ pub(crate) enum Damage {
     /// The record of ours names an id that no session has.
     UnknownId,
     /// What only this agent's sessions can suffer.
-    #[expect(dead_code, reason = "for agents that keep more than a file of lines")]
     Other(&'static str),
 }
 
@@ -165,6 +164,8 @@ pub(crate) enum Fate {
     ResumesOnce,
     /// One fresh run takes its place, for this reason.
     Lost(Why),
+    /// One fresh run stands aside, for this reason; the session stays bound.
+    StandsAside(Why),
     /// The run fails for this reason, and the binding is kept.
     #[expect(dead_code, reason = "for agents that a fresh session would not help")]
     Fails(Why),

@@ -10,6 +10,7 @@
 mod agents;
 mod capture;
 mod claude;
+mod codex;
 mod matrix;
 mod pinned;
 mod runner;

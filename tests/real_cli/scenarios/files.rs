@@ -35,6 +35,14 @@ async fn one(stage: &Stage, damage: Damage, look: bool, fate: Fate) {
         assert_eq!(stage.bound().await, bound, "{name}: the binding is kept");
         return;
     }
+    if let Fate::StandsAside(why) = fate {
+        let third = outcome.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        assert_eq!((third.route, reply(&third).user_turns), (Route::FellBack(why), 1), "{name}");
+        assert_eq!(turns, fresh_turns, "{name}: a failed resume costs nothing");
+        assert_ne!(third.session_id, Some(bound.clone()), "{name}");
+        assert_eq!(stage.bound().await, bound, "{name}: the binding is kept");
+        return;
+    }
     let third = outcome.unwrap_or_else(|error| panic!("{name}: {error:?}"));
     let seen = reply(&third);
     assert_eq!(seen.last, "gamma", "{name}");

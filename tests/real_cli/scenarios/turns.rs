@@ -41,7 +41,7 @@ async fn fork(stage: &Stage, first: &LlmResult) {
     let before = stage.turns();
     let outcome = stage.row("fork", true, request).await;
     if !stage.rules.forks {
-        assert!(matches!(outcome, Err(RunError::Request(_))), "{outcome:?}");
+        assert!(matches!(outcome, Err(RunError::Refused { .. } | RunError::Agent(_))), "{outcome:?}");
         assert_eq!(stage.turns(), before, "nothing is started");
         return;
     }
