@@ -67,21 +67,27 @@ pub const CLAIMS: &[Claim] = &[
         seen: "1.15.13, 1.18.33",
         raise: |c| c.caller_chosen_id = true,
     },
-    Claim {
-        since: (2, 0, 0),
-        what: "another program: a server of the user's in the background, another storage",
-        seen: "not tried, so not run",
-        raise: |c| *c = AgentCapabilities::NONE,
-    },
 ];
 
+/// The major version that is another program of the same name: a server of the user's in the background, another
+/// storage. It was not tried, so it is not run.
+const ANOTHER_PROGRAM: u64 = 2;
+
+/// Whether the version is not to be run at all.
+pub(crate) fn is_refused(version: Option<&Version>) -> bool {
+    version.is_some_and(|version| version.numbers[0] == ANOTHER_PROGRAM)
+}
+
 /// What this version can do. Without a version, or for one that is newer than all verified ones, the newest
-/// rules of major version 1 hold, as not verified.
+/// rules hold, as not verified.
 pub(crate) fn of(version: Option<&Version>) -> AgentCapabilities {
     let mut capabilities = AgentCapabilities::NONE;
+    if is_refused(version) {
+        return capabilities;
+    }
     for claim in CLAIMS {
         let (major, minor, patch) = claim.since;
-        if version.map_or(major < 2, |version| version.at_least(major, minor, patch)) {
+        if version.is_none_or(|version| version.at_least(major, minor, patch)) {
             (claim.raise)(&mut capabilities);
         }
     }

@@ -26,6 +26,7 @@ fn each_version_has_its_rules() {
         ("1.15.13", true, true, true, AgentChoosesId, SameFolder, true),
         ("1.18.33", true, true, true, AgentChoosesId, SameFolder, true),
         ("1.99.0", true, true, true, AgentChoosesId, SameFolder, false),
+        ("9.0.0", true, true, true, AgentChoosesId, SameFolder, false),
         ("2.0.0", false, false, false, No, SameFolder, false),
     ];
     for (version, resumable, headless, chosen, fork, reach, verified) in rows {
@@ -44,6 +45,6 @@ fn each_version_has_its_rules() {
 }
 
 #[test]
-fn an_unknown_version_has_the_newest_rules_of_the_major_version_that_was_tried() {
+fn an_unknown_version_has_the_newest_rules() {
     assert_eq!(of(None), at("1.99.0"));
 }

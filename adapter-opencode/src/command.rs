@@ -11,6 +11,7 @@ use serde_json::json;
 use session_core::error::CommandError;
 use session_core::{CommandSpec, EnvChange, Mode, NativeId, RunId, Turn, Version};
 
+use crate::capabilities;
 use crate::options::OpencodeOptions;
 use crate::state::{DATABASE, Family, NESTING_MARKERS, database_of};
 use crate::transcript::is_session_id;
@@ -24,8 +25,14 @@ pub(crate) fn version_probe() -> CommandSpec {
 
 pub(crate) fn of(options: &OpencodeOptions, turn: &Turn<'_>) -> Result<CommandSpec, CommandError> {
     let version = turn.installation.version.as_ref();
-    if !known(version, 1, 0, 0) || version.is_some_and(|version| version.at_least(2, 0, 0)) {
-        return Err(unsupported(version, "be run: only major version 1 was tried"));
+    if capabilities::is_refused(version) {
+        return Err(unsupported(version, "be run: it is another program, and was not tried"));
+    }
+    if !turn.installation.capabilities.headless_resume && !matches!(turn.mode, Mode::Fresh { .. }) {
+        return Err(unsupported(
+            version,
+            "continue a session: it would wait for ever for one that is not there",
+        ));
     }
     let mut args: Vec<OsString> = vec!["run".into(), "--format".into(), "json".into()];
     let mut push = |words: &[&str]| args.extend(words.iter().map(OsString::from));
@@ -46,9 +53,6 @@ pub(crate) fn of(options: &OpencodeOptions, turn: &Turn<'_>) -> Result<CommandSp
         // Never `-c`, and never an empty id: both start a new session without a word (1.1.65 to 1.18.33).
         Mode::Resume { id } => push(&["-s", checked(id)?]),
         Mode::Fork { source, transcript, id } => {
-            if !known(version, 1, 1, 65) {
-                return Err(unsupported(version, "fork a session"));
-            }
             if transcript.is_some() && !copies_databases(turn) {
                 return Err(unsupported(version, "fork the session of another mailbox"));
             }

@@ -24,6 +24,12 @@ const CUT_STEPS: u32 = 5;
 /// The kind of the end of such a run.
 pub(crate) const STREAM_CUT: &str = "stream_cut";
 
+/// The kind of the end of a run that was told twice in a row that the conversation is too long: no compaction helped.
+pub(crate) const OVERFLOW: &str = "context_overflow";
+
+/// The kind of the end of a run that made the conversation shorter, and did not go on.
+const COMPACTED: &str = "compacted";
+
 /// The kind of the end of a run whose last word was an error.
 pub(crate) const ERROR: &str = "error";
 
@@ -52,6 +58,10 @@ pub(crate) struct OpencodeDecoder {
     reason: Option<String>,
     /// Errors since the last step began.
     errors: Vec<String>,
+    /// How many of those said that the conversation is too long.
+    overflows: u32,
+    /// Whether the step under way, or the next one, makes the conversation shorter.
+    compacts: bool,
     status: Option<u16>,
     usage: Usage,
     cost: f64,
@@ -80,6 +90,7 @@ impl OpencodeDecoder {
         (self.brought, self.spoke) = (false, false);
         // The agent went on after what went wrong before.
         self.errors.clear();
+        self.overflows = 0;
         self.status = None;
     }
 
@@ -109,7 +120,9 @@ impl OpencodeDecoder {
 
     fn step_ended(&mut self, part: &Part, emit: Emit<'_>) {
         self.steps += 1;
-        self.reason.clone_from(&part.reason);
+        // Its end is not that of the answer.
+        self.reason =
+            if std::mem::take(&mut self.compacts) { Some(COMPACTED.to_owned()) } else { part.reason.clone() };
         if let Some(tokens) = &part.tokens {
             let apart = tokens.reasoning.filter(|_| self.reasoning_apart).unwrap_or(0);
             let cache = |read: fn(&crate::wire::Cache) -> Option<u64>| {
@@ -149,7 +162,10 @@ impl OpencodeDecoder {
         }
         emit(&AgentEvent::Trouble { code, status, text: &text });
         self.status = status.or(self.status);
-        // The same error may be told twice (1.18.33, 413).
+        if code == "ContextOverflowError" {
+            self.overflows += 1;
+            self.compacts = true;
+        }
         if self.errors.len() < ERRORS_LIMIT && !self.errors.contains(&text) {
             self.errors.push(text);
         }
@@ -158,6 +174,8 @@ impl OpencodeDecoder {
     fn finish(&self, emit: Emit<'_>) {
         let kind = if self.cut >= CUT_STEPS {
             STREAM_CUT
+        } else if self.overflows > 1 {
+            OVERFLOW
         } else if self.errors.is_empty() {
             self.reason.as_deref().unwrap_or("unfinished")
         } else {
@@ -165,7 +183,7 @@ impl OpencodeDecoder {
         };
         emit(&AgentEvent::Finished(&Final {
             kind: kind.to_owned(),
-            is_error: kind == ERROR || kind == STREAM_CUT,
+            is_error: matches!(kind, ERROR | OVERFLOW | STREAM_CUT),
             text: self.text.clone(),
             errors: self.errors.clone(),
             api_status: self.status,

@@ -67,6 +67,17 @@ pub(crate) fn database_of(state: &Path, id: &NativeId) -> PathBuf {
     state.join(format!("{id}.db"))
 }
 
+/// Where the user's own sessions lie: a folder of files, or a database.
+pub(crate) fn at_home(data: Option<PathBuf>, env: &EnvMap, version: Option<&Version>) -> Option<PathBuf> {
+    let data = data?;
+    Some(match (Family::of(version), env.get(DATABASE)) {
+        (Family::Files, _) => data.join("storage"),
+        // A relative path is one below the data folder.
+        (Family::PerSession, Some(chosen)) => data.join(chosen),
+        (Family::PerSession | Family::Shared, _) => data.join("opencode.db"),
+    })
+}
+
 pub(crate) fn layout(state_dir: Option<&Path>, env: &EnvMap, version: Option<&Version>) -> StateLayout {
     let user = data_dir(env);
     let config = below(env, "XDG_CONFIG_HOME", ".config");
@@ -76,7 +87,7 @@ pub(crate) fn layout(state_dir: Option<&Path>, env: &EnvMap, version: Option<&Ve
     mounts.extend(below(env, "XDG_STATE_HOME", ".local/state").map(|path| mount(path, false)));
     let Some(state) = state_dir else {
         mounts.extend(user.clone().map(|path| mount(path, false)));
-        return StateLayout { sessions: user, mounts, ..StateLayout::default() };
+        return StateLayout { sessions: at_home(user, env, version), mounts, ..StateLayout::default() };
     };
     mounts.push(Mount { path: state.to_owned(), read_only: false, optional: false });
     let mut layout = StateLayout { sessions: Some(state.to_owned()), mounts, ..StateLayout::default() };
@@ -119,7 +130,7 @@ mod tests {
     #[test]
     fn without_a_state_dir_nothing_changes() {
         let layout = layout(None, &env(&[("HOME", "/home/u")]), None);
-        assert_eq!(layout.sessions.as_deref(), Some(Path::new("/home/u/.local/share/opencode")));
+        assert_eq!(layout.sessions.as_deref(), Some(Path::new("/home/u/.local/share/opencode/opencode.db")));
         assert!(layout.env.is_empty() && layout.links.is_empty());
     }
 

@@ -8,7 +8,7 @@
 use session_core::decide::{Activity, Verdict};
 use session_core::{Asked, EndedBy, Evidence, Exit};
 
-use crate::decode::{ERROR, STREAM_CUT};
+use crate::decode::{ERROR, OVERFLOW, STREAM_CUT};
 
 /// Where in an attempt a text can be told from others that look like it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,9 +126,17 @@ fn by_text(evidence: &Evidence) -> Option<Verdict> {
 
 /// An error after which nothing came.
 fn by_error(evidence: &Evidence) -> Option<Verdict> {
-    let end = evidence.observation.end.as_ref().filter(|end| end.kind == ERROR)?;
+    let end = evidence.observation.end.as_ref()?;
     let (code, _) = evidence.observation.trouble.as_ref()?;
+    if end.kind == OVERFLOW {
+        return Some(Verdict::ContextOverflow);
+    }
+    if end.kind != ERROR {
+        return None;
+    }
     Some(match (code.as_str(), end.api_status) {
+        // After the first one the agent makes the conversation shorter: a run that ended there was ended.
+        ("ContextOverflowError", _) if evidence.exit != Exit::Code(0) => return None,
         ("ContextOverflowError", _) | (_, Some(413)) => Verdict::ContextOverflow,
         ("ProviderAuthError", _) | (_, Some(401 | 403)) => Verdict::Unauthenticated,
         ("MessageOutputLengthError", _) => Verdict::LimitReached,

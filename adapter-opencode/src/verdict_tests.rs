@@ -107,7 +107,15 @@ fn success_is_a_stop_without_an_error_after_it_and_a_proper_exit() {
         (step("unknown"), Exit::Code(0), Verdict::Transient),
         (step("tool-calls") + &step("stop"), Exit::Code(0), Verdict::Completed),
         (step("stop") + &error("UnknownError", "{}"), Exit::Code(0), Verdict::Unknown),
-        (error("ContextOverflowError", "{}") + &step("stop"), Exit::Code(1), Verdict::Completed),
+        (error("ContextOverflowError", "{}") + &step("stop"), Exit::Code(1), Verdict::Crashed),
+        (
+            error("ContextOverflowError", "{}") + &step("stop") + &step("stop"),
+            Exit::Code(1),
+            Verdict::Completed,
+        ),
+        (error("ContextOverflowError", "{}").repeat(2), Exit::Code(1), Verdict::ContextOverflow),
+        (error("ContextOverflowError", "{}"), Exit::Signal(9), Verdict::Crashed),
+        (error("ContextOverflowError", "{}"), Exit::Code(0), Verdict::ContextOverflow),
         (step("stop").replace(S1, ""), Exit::Code(0), Verdict::Unknown),
     ];
     for (stdout, exit, verdict) in cases {

@@ -182,8 +182,6 @@ fn sum_up(format: &dyn TranscriptFormat, path: PathBuf, tally: Tally) -> Inspect
     Inspection {
         presence,
         archived: format.unarchived(&path).is_some(),
-        // A format names all places where its files may lie.
-        misplaced: false,
         path: Some(path),
         user_turns: tally.user_turns,
         answers: tally.answers,
@@ -194,6 +192,7 @@ fn sum_up(format: &dyn TranscriptFormat, path: PathBuf, tally: Tally) -> Inspect
         skipped_lines: tally.skipped_lines,
         missing_records: tally.missing_records,
         unnumbered: tally.unnumbered,
+        misplaced: false,
         needs_version: tally.needs_version,
     }
 }

@@ -132,6 +132,14 @@ impl AgentUnderTest for CodexCli {
         std::fs::read(transcript(place, id)).unwrap()
     }
 
+    fn tool_call(&self, cli: &Pinned, command: &str) -> String {
+        if cli.at_least([0, 98, 0]) {
+            format!("[[tool exec_command {}]]", serde_json::json!({ "cmd": command }))
+        } else {
+            format!("[[tool shell {}]]", serde_json::json!({ "command": ["bash", "-lc", command] }))
+        }
+    }
+
     fn own_trials(&self, cli: &Pinned) -> Vec<Trial> {
         let mut trials = vec![
             trial!(cli, own::a_byte_order_mark_reaches_the_model),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use session_core::{EnvMap, RecordKind, SessionQuery};
 
 use super::is_session_id;
-use crate::state::{DATABASE, Family, data_dir, database_of};
+use crate::state::{self, Family, data_dir, database_of};
 
 /// Something that holds sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,14 +74,14 @@ fn in_state_dir(state: &Path, query: &SessionQuery<'_>) -> Places {
 }
 
 fn at_home(env: &EnvMap, query: &SessionQuery<'_>) -> Places {
-    let Some(data) = data_dir(env) else { return Places::default() };
-    let tree = Store::Tree(data.join("storage"));
+    let data = data_dir(env);
+    let tree = data.as_ref().map(|data| Store::Tree(data.join("storage")));
+    let own = state::at_home(data, env, query.version);
+    let (Some(tree), Some(own)) = (tree, own) else { return Places::default() };
     if Family::of(query.version) == Family::Files {
         return Places { here: vec![tree], ..Places::default() };
     }
-    // A relative path is one below the data folder.
-    let chosen = env.get(DATABASE).filter(|_| Family::of(query.version) == Family::PerSession);
-    let database = Store::Database(data.join(chosen.map_or_else(|| "opencode.db".into(), PathBuf::from)));
+    let database = Store::Database(own);
     match migrates(query) {
         true => Places { here: vec![database, tree], ..Places::default() },
         false => Places { here: vec![database], elsewhere: vec![tree], ..Places::default() },

@@ -1,6 +1,7 @@
 use session_core::{NativeId, Version};
 
 use super::*;
+use crate::state::DATABASE;
 
 const S1: &str = "ses_1";
 

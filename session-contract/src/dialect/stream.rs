@@ -8,9 +8,6 @@ use session_core::{AgentEvent, Decoder, Ended, Exit, Mode, NativeId, Observation
 use super::turns::Stage;
 use super::{Fixture, Subject};
 
-/// An end without trouble.
-const OVER: Ended<'static> = Ended { exit: Exit::Code(0), stderr_tail: "" };
-
 /// What is between the lines of agents: of package managers, of terminals, of the runtime, and what is no text at all.
 const NOISE: &[&[u8]] = &[
     b"",
@@ -69,6 +66,9 @@ fn mode_of((kind, id): &(u8, Option<NativeId>)) -> Mode<'_> {
     }
 }
 
+/// An end in order, without a word.
+const SILENT: Ended<'static> = Ended { exit: Exit::Code(0), stderr_tail: "" };
+
 fn decoder(subject: &Subject, mode: Mode<'_>) -> Box<dyn Decoder> {
     let stage = Stage::new(&*subject.dialect, subject.versions.last().cloned());
     subject.dialect.decoder(&stage.turn(mode))
@@ -87,7 +87,7 @@ pub(super) fn any_bytes_are_read(subject: &Subject) {
         for line in &lines {
             decoder.line(line, &mut |event| observation.observe(event));
         }
-        decoder.end(&OVER, &mut |event| observation.observe(event));
+        decoder.end(&SILENT, &mut |event| observation.observe(event));
         Ok(())
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));
@@ -110,8 +110,8 @@ pub(super) fn the_same_lines_are_the_same_events(subject: &Subject) {
             }
             take(&mut *second, line, &mut among);
         }
-        first.end(&OVER, &mut |event| alone.push(format!("{event:?}")));
-        second.end(&OVER, &mut |event| among.push(format!("{event:?}")));
+        first.end(&SILENT, &mut |event| alone.push(format!("{event:?}")));
+        second.end(&SILENT, &mut |event| among.push(format!("{event:?}")));
         prop_assert_eq!(alone, among);
         Ok(())
     });
