@@ -38,11 +38,10 @@ pub mod adapters {
 
     #[cfg(feature = "adapter-codex")]
     pub use crate::codex::{Codex, codex};
-    #[cfg(feature = "adapter-codex")]
-    pub use adapter_codex::{CodexDialect, CodexOptions, CodexProvider, CodexTranscripts, SandboxMode};
-
     #[cfg(feature = "adapter-opencode")]
     pub use crate::opencode::{Opencode, opencode};
+    #[cfg(feature = "adapter-codex")]
+    pub use adapter_codex::{CodexDialect, CodexOptions, CodexProvider, CodexTranscripts, SandboxMode};
     #[cfg(feature = "adapter-opencode")]
     pub use adapter_opencode::{OpencodeCatalog, OpencodeDialect, OpencodeOptions};
 }

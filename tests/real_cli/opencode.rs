@@ -164,6 +164,10 @@ impl AgentUnderTest for OpencodeCli {
         }
     }
 
+    fn tool_call(&self, _cli: &Pinned, command: &str) -> String {
+        format!("[[tool bash {}]]", serde_json::json!({ "command": command, "description": "…" }))
+    }
+
     fn own_trials(&self, cli: &Pinned) -> Vec<Trial> {
         let mut trials = vec![
             trial!(cli, own::the_state_dir_holds_the_session_and_the_home_does_not),

@@ -141,8 +141,8 @@ pub(super) fn noise_says_nothing(subject: &Subject) {
     let noise = prop::collection::vec((any::<Index>(), select(NOISE)), 1..6);
     let outcome = subject.random(512).run(&(select(fixtures), noise), |(at, noise)| {
         let (fixture, dialect) = (&subject.fixtures[at], &*subject.dialect);
-        let plain = fixture.fold(dialect, &fixture.lines());
-        let noisy = fixture.fold(dialect, &with_noise(fixture, &noise));
+        let plain = fixture.fold(dialect, &fixture.lines(), fixture.exit);
+        let noisy = fixture.fold(dialect, &with_noise(fixture, &noise), fixture.exit);
         prop_assert_eq!(heard(plain), heard(noisy.clone()), "{}", fixture.name());
         prop_assert_eq!(dialect.classify(&fixture.evidence(noisy, fixture.exit)), fixture.verdict);
         Ok(())
@@ -171,7 +171,7 @@ pub(super) fn a_huge_line_is_survived(subject: &Subject) {
     let mut lines = fixture.lines();
     let middle = lines.len() / 2;
     lines.splice(middle..middle, [huge.as_slice(), cut.as_slice()]);
-    let observation = fixture.fold(&*subject.dialect, &lines);
+    let observation = fixture.fold(&*subject.dialect, &lines, fixture.exit);
     assert!(observation.noise_head.len() < 64 * 1024, "what is kept of noise is bounded");
     let verdict = subject.dialect.classify(&fixture.evidence(observation, fixture.exit));
     assert_eq!(verdict, Verdict::Completed, "{}", fixture.name());

@@ -97,10 +97,8 @@ impl Decoder for JsonLines {
         }
     }
     fn end(&mut self, ended: &Ended<'_>, emit: &mut dyn FnMut(&AgentEvent<'_>)) {
-        if !ended.stderr_tail.is_empty() {
-            emit(&AgentEvent::Noise { line: &format!("{:?}: {}", ended.exit, ended.stderr_tail.trim()) });
-        }
         if let Some(kind) = self.owed.take() {
+            emit(&AgentEvent::Noise { line: &format!("{:?}: {}", ended.exit, ended.stderr_tail.trim()) });
             emit(&AgentEvent::Finished(&Final { kind, ..Final::default() }));
         }
     }
