@@ -3,7 +3,7 @@
 use crate::decide::{Activity, Attempt, Bound, Continuity, Persisted, Verdict, Why, condemns, weigh};
 use crate::error::{AgentError, Chain};
 use crate::{
-    AgentEvent, Counters, EventSink, FigureScope, ForkSupport, IdOnResume, Inspection, Mode, NativeId,
+    AgentEvent, Counters, EventSink, FigureScope, ForkSupport, IdOnResume, Inspection, Mend, Mode, NativeId,
     Presence, Recorded, SessionName, Turn, TurnReport, Warning, cost_of_run, usage_of_run,
 };
 
@@ -75,7 +75,14 @@ impl Lifecycle {
         if first && matches!(ledger.recorded, Recorded::LostRace) {
             return Err(NotTried::Raced);
         }
-        let mended = if first { self.mend(job, scene, resumed).await } else { Vec::new() };
+        let ailing = match course.attempt {
+            Attempt::Resume => resumed,
+            Attempt::Fresh | Attempt::Fallback => scene.target.as_ref().filter(|target| !target.is_fork),
+        };
+        let mended = match ailing {
+            Some(target) if first => self.mend(job, scene, course.attempt, target).await,
+            _ => Vec::new(),
+        };
 
         let named = Named::default();
         let known = chosen.clone().or_else(|| resumed.map(|target| target.binding.native_id.clone()));
@@ -169,16 +176,15 @@ impl Lifecycle {
         })
     }
 
-    /// Mends a file that is about to be continued, where it did not change since it was looked at, by cures that lose
-    /// nothing. Where one fails, the resume is tried as it is.
-    async fn mend(&self, job: &Job<'_>, scene: &Scene, target: Option<&Target>) -> Vec<Warning> {
+    /// Mends a file that is about to be continued, or takes away what is in the way of a new one, where it did not change
+    /// since it was looked at, by cures that lose nothing. Where one fails, the attempt is made as it is.
+    async fn mend(&self, job: &Job<'_>, scene: &Scene, attempt: Attempt, target: &Target) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        let (Some(target), Some(catalog), true) = (target, job.agent.catalog(), self.mend) else {
-            return warnings;
-        };
+        let (Some(catalog), true) = (job.agent.catalog(), self.mend) else { return warnings };
         let id = &target.binding.native_id;
         let Some(mut look) = target.before.clone() else { return warnings };
-        let mends: Vec<_> = look.mends().collect();
+        let continues = attempt == Attempt::Resume;
+        let mends: Vec<_> = look.mends().filter(|mend| (*mend != Mend::SetAside) == continues).collect();
         for mend in mends {
             if mend.needs_own_dir() && scene.state_dir.is_none() {
                 continue;

@@ -17,6 +17,7 @@ mod hand_over;
 mod keeping;
 mod lifecycle;
 mod lifecycle_limits;
+mod mending;
 mod product;
 mod reach;
 mod scripted;

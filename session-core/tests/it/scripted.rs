@@ -90,6 +90,8 @@ pub(crate) struct World {
     /// Every attempt: what it was asked, and the prompt.
     pub(crate) calls: Vec<(Asked, String)>,
     pub(crate) reaped: Vec<RunId>,
+    /// What was mended.
+    pub(crate) mended: Vec<Mend>,
     /// How an id of this agent looks.
     pub(crate) shape: Option<fn(&str) -> NativeId>,
     pub(crate) counter: f64,
@@ -311,6 +313,8 @@ impl SessionCatalog for Glass {
 pub(crate) struct Faulty {
     pub(crate) inner: MemoryStore,
     pub(crate) fail: Arc<Mutex<Vec<&'static str>>>,
+    /// The state dir of every key.
+    pub(crate) dir: Arc<Mutex<Option<PathBuf>>>,
     late: Arc<Mutex<Option<Document>>>,
 }
 
@@ -370,6 +374,7 @@ impl SessionStore for Faulty {
         self.inner.lease(key, holder).await
     }
     async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
-        self.inner.state_dir(key).await
+        let dir = self.dir.lock().unwrap().clone();
+        if dir.is_some() { Ok(dir) } else { self.inner.state_dir(key).await }
     }
 }
