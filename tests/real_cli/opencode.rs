@@ -87,15 +87,13 @@ impl AgentUnderTest for OpencodeCli {
             () if newest => Fate::Lost(Why::SessionIncompatible),
             // It does not tell a damaged database from a locked one.
             () if per_session => Fate::StandsAside(Why::SessionUnindexed),
-            // All sessions of the state dir lie in it.
+            // All sessions of the state dir lie in it, and nobody looks, so that nobody sets it aside.
             () => Fate::Fails(Why::AgentMisconfigured),
         };
-        let looked_at_garbage =
-            if files || per_session { damaged } else { Fate::Fails(Why::AgentMisconfigured) };
         let mut damages = vec![
             (Damage::Deleted, missing, missing),
             (Damage::Emptied, Fate::Lost(Why::SessionEmpty), Fate::Forgets),
-            (Damage::Garbage, looked_at_garbage, garbage),
+            (Damage::Garbage, damaged, garbage),
             (Damage::CutLastLine, damaged, refused),
             (Damage::GarbageInTheMiddle, damaged, refused),
             (Damage::UnknownId, missing, missing),
@@ -106,7 +104,7 @@ impl AgentUnderTest for OpencodeCli {
             damages.extend([
                 (COLUMN, damaged, column),
                 (FIELDS, fields.0, fields.1),
-                (HALF, looked_at_garbage, garbage),
+                (HALF, damaged, garbage),
             ]);
         }
         Rules {
