@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rejoin::adapters::{ClaudeOptions, claude};
+use rejoin::adapters::{ClaudeOptions, CodexOptions, OpencodeOptions, claude, codex, opencode};
 use rejoin::core::{Asked, EndedBy, Mode, NoSink, Program, RunId, Turn};
 use rejoin::process::Environment;
 use rejoin::{Agent, Cancel, Limits};
@@ -22,13 +22,29 @@ struct Adapter {
     version: fn(&str) -> String,
 }
 
-const ADAPTERS: &[Adapter] = &[Adapter {
-    folder: "adapter-claude",
-    make: |program, environment| {
-        claude().options(ClaudeOptions::new().program(program)).environment(environment).into()
+const ADAPTERS: &[Adapter] = &[
+    Adapter {
+        folder: "adapter-claude",
+        make: |program, environment| {
+            claude().options(ClaudeOptions::new().program(program)).environment(environment).into()
+        },
+        version: |version| format!("{version} (Claude Code)"),
     },
-    version: |version| format!("{version} (Claude Code)"),
-}];
+    Adapter {
+        folder: "adapter-codex",
+        make: |program, environment| {
+            codex().options(CodexOptions::new().program(program)).environment(environment).into()
+        },
+        version: |version| format!("codex-cli {version}"),
+    },
+    Adapter {
+        folder: "adapter-opencode",
+        make: |program, environment| {
+            opencode().options(OpencodeOptions::new().program(program)).environment(environment).into()
+        },
+        version: str::to_owned,
+    },
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
