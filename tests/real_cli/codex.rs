@@ -133,11 +133,13 @@ impl AgentUnderTest for CodexCli {
     }
 
     fn tool_call(&self, cli: &Pinned, command: &str) -> String {
-        if cli.at_least([0, 98, 0]) {
-            format!("[[tool exec_command {}]]", serde_json::json!({ "cmd": command }))
-        } else {
-            format!("[[tool shell {}]]", serde_json::json!({ "command": ["bash", "-lc", command] }))
-        }
+        let (tool, argument) =
+            if cli.at_least([0, 98, 0]) { ("exec_command", "cmd") } else { ("shell_command", "command") };
+        format!("[[tool {tool} {}]]", serde_json::json!({ argument: command }))
+    }
+
+    fn logged_out(&self, environment: Environment) -> Option<Environment> {
+        Some(environment.remove("FAKE_KEY"))
     }
 
     fn own_trials(&self, cli: &Pinned) -> Vec<Trial> {
