@@ -9,6 +9,8 @@
 mod claude;
 #[cfg(feature = "adapter-codex")]
 mod codex;
+#[cfg(feature = "adapter-opencode")]
+mod opencode;
 #[cfg(feature = "session-process")]
 mod sessions;
 
@@ -36,8 +38,12 @@ pub mod adapters {
 
     #[cfg(feature = "adapter-codex")]
     pub use crate::codex::{Codex, codex};
+    #[cfg(feature = "adapter-opencode")]
+    pub use crate::opencode::{Opencode, opencode};
     #[cfg(feature = "adapter-codex")]
     pub use adapter_codex::{CodexDialect, CodexOptions, CodexProvider, CodexTranscripts, SandboxMode};
+    #[cfg(feature = "adapter-opencode")]
+    pub use adapter_opencode::{OpencodeCatalog, OpencodeDialect, OpencodeOptions};
 }
 
 /// The stores, one a feature, and the one in memory.

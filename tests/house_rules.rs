@@ -89,13 +89,14 @@ fn every_adapter_has_the_same_rooms() {
 /// The arrows: adapters, store, process and transcript see the core alone; the core sees none of them.
 #[test]
 fn the_arrows_point_down() {
-    let pure = ["session-core", "adapter-claude", "adapter-codex"];
+    let pure = ["session-core", "adapter-claude", "adapter-codex", "adapter-opencode"];
     let house = [
         "session-process",
         "session-store-fs",
         "session-transcript",
         "adapter-claude",
         "adapter-codex",
+        "adapter-opencode",
         "rejoin",
     ];
     for folder in crates() {

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Without arguments it runs three turns with a scripted agent: a fresh one, a resumed one, and one whose session
-//! was deleted. With `--agent claude` it runs one turn with the installed Claude Code in the current folder; the
-//! next call for the same mailbox continues the conversation.
+//! was deleted. With `--agent claude`, `codex` or `opencode` it runs one turn with the installed CLI in the current folder;
+//! the next call for the same mailbox and agent continues the conversation.
 
 mod show;
 
@@ -17,11 +17,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use rejoin::adapters::{Claude, ClaudeOptions, claude};
+use rejoin::adapters::{Claude, ClaudeOptions, CodexOptions, CodexProvider, claude, codex, opencode};
 use rejoin::core::Program;
 use rejoin::process::Environment;
 use rejoin::stores::FsStore;
-use rejoin::{Cancel, LlmRequest, NativeId, RESUME_SETTING, ResumeSetting, SessionKey, SessionRef, Sessions};
+use rejoin::{
+    Agent, Cancel, LlmRequest, NativeId, RESUME_SETTING, ResumeSetting, SessionKey, SessionRef, Sessions,
+};
 use rejoin_test_support::{ScriptedAgent, fake_agent};
 
 #[derive(Debug, Parser)]
@@ -43,7 +45,7 @@ struct Args {
     /// [default: the current folder; a temporary one for the scripted agent]
     #[arg(long)]
     state_dir: Option<PathBuf>,
-    /// The model's endpoint: a proxy, or a server on this machine.
+    /// The model's endpoint: a proxy, or a server on this machine. opencode has it in its own configuration.
     #[arg(long)]
     model_url: Option<String>,
     /// Print one JSON object a turn, and nothing else.
@@ -55,6 +57,19 @@ struct Args {
 enum AgentChoice {
     Scripted,
     Claude,
+    Codex,
+    Opencode,
+}
+
+impl AgentChoice {
+    /// The agent's id. The scripted one plays Claude Code.
+    const fn id(self) -> &'static str {
+        match self {
+            Self::Scripted | Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+        }
+    }
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -88,18 +103,23 @@ async fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
     let environment = environment(args, temporary.path());
     let setting = environment.map().get(RESUME_SETTING).and_then(|value| value.to_str()).unwrap_or_default();
     let setting = ResumeSetting::new().organisation(ResumeSetting::parse(setting)?);
-    let agent = match args.agent {
-        AgentChoice::Claude => claude().environment(environment),
-        AgentChoice::Scripted => scripted_claude(temporary.path())?.environment(environment),
+    let agent: Agent = match args.agent {
+        AgentChoice::Claude => claude().environment(environment).into(),
+        AgentChoice::Codex => codex().options(codex_options(args)?).environment(environment).into(),
+        AgentChoice::Opencode if args.model_url.is_some() => {
+            return Err("opencode takes the model's endpoint from its own configuration".into());
+        }
+        AgentChoice::Opencode => opencode().environment(environment).into(),
+        AgentChoice::Scripted => scripted_claude(temporary.path())?.environment(environment).into(),
     };
     let sessions = Sessions::builder(FsStore::open(&base)?).agent(agent).resume_setting(setting).build();
 
-    let session = SessionRef::new(&args.mailbox, "claude").named(&args.branch);
+    let session = SessionRef::new(&args.mailbox, args.agent.id()).named(&args.branch);
     let cancel = cancel_on_signal();
     let request =
         |prompt: &str| LlmRequest::new(prompt).cwd(&here).session(session.clone()).cancel(cancel.clone());
-    let key = SessionKey::new(&args.mailbox, "claude")?;
-    let name = if scripted { "claude, played by a script" } else { "claude" };
+    let key = SessionKey::new(&args.mailbox, args.agent.id())?;
+    let name = if scripted { "claude, played by a script" } else { args.agent.id() };
     show::title(args.json, &key, name, &base);
 
     if let Some(prompt) = args.prompt.as_deref().or((!scripted).then_some("What did I ask you before?")) {
@@ -140,12 +160,21 @@ fn cancel_on_signal() -> Cancel {
 fn environment(args: &Args, home: &Path) -> Environment {
     let mut environment = match args.agent {
         AgentChoice::Scripted => Environment::bare().pass(&["PATH", RESUME_SETTING]).set("HOME", home),
-        AgentChoice::Claude => Environment::inherited(),
+        AgentChoice::Claude | AgentChoice::Codex | AgentChoice::Opencode => Environment::inherited(),
     };
-    if let Some(url) = &args.model_url {
+    if let (AgentChoice::Claude, Some(url)) = (args.agent, &args.model_url) {
         environment = environment.set("ANTHROPIC_BASE_URL", url);
     }
     environment
+}
+
+/// A model of one's own is a provider of its own to Codex; its key stands in `MODEL_KEY`.
+fn codex_options(args: &Args) -> Result<CodexOptions, Box<dyn Error>> {
+    let options = CodexOptions::new();
+    Ok(match &args.model_url {
+        None => options,
+        Some(url) => options.provider(CodexProvider::new("own", url)?.env_key("MODEL_KEY")?),
+    })
 }
 
 fn scripted_claude(folder: &Path) -> Result<Claude, Box<dyn Error>> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::decide::Verdict;
 use crate::error::CommandError;
-use crate::{AgentCapabilities, AgentEvent, AgentId, Evidence, NativeId, Turn, Version};
+use crate::{AgentCapabilities, AgentEvent, AgentId, Evidence, Exit, NativeId, Turn, Version};
 
 /// The environment that a child gets before the dialect's own changes. `Debug` shows names, never values: they hold
 /// credentials.
@@ -173,6 +173,15 @@ pub struct StateLayout {
     pub mounts: Vec<Mount>,
 }
 
+/// How the process of an attempt ended, as far as a decoder may need it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended<'a> {
+    /// Its exit.
+    pub exit: Exit,
+    /// The end of what it wrote to stderr, bounded.
+    pub stderr_tail: &'a str,
+}
+
 /// Turns lines of output into events.
 ///
 /// # Contract
@@ -184,8 +193,9 @@ pub trait Decoder: Send {
     fn line(&mut self, line: &[u8], emit: &mut dyn FnMut(&AgentEvent<'_>));
 
     /// The output is over, whoever ended it. For an agent without a last word of its own, this is where
-    /// [`AgentEvent::Finished`] comes from.
-    fn end(&mut self, _emit: &mut dyn FnMut(&AgentEvent<'_>)) {}
+    /// [`AgentEvent::Finished`] comes from; for one without a first word, where a silent end may have to count as a call
+    /// of the model.
+    fn end(&mut self, _ended: &Ended<'_>, _emit: &mut dyn FnMut(&AgentEvent<'_>)) {}
 }
 
 /// What makes one agent CLI different from another. No I/O, no clock, no async.

@@ -37,7 +37,9 @@ pub use catalog::{
     TranscriptFormat,
 };
 pub use conversation::{Conversation, HandOver, Said, Speaker};
-pub use dialect::{CliDialect, CommandSpec, Decoder, EnvChange, EnvMap, Link, Mount, Program, StateLayout};
+pub use dialect::{
+    CliDialect, CommandSpec, Decoder, Ended, EnvChange, EnvMap, Link, Mount, Program, StateLayout,
+};
 pub use event::{AgentEvent, EventSink, Final, NoSink};
 pub use evidence::{Asked, EndedBy, Evidence, Exit, Observation};
 pub use explain::{Bound, Explanation};

@@ -3,8 +3,8 @@
 use session_core::decide::Verdict;
 use session_core::error::{AgentError, AgentErrorKind};
 use session_core::{
-    AgentAdapter, AgentEvent, AgentId, Asked, CliDialect, CommandSpec, Decoder, EndedBy, EventSink, Evidence,
-    Exit, Installation, Mode, NativeId, Observation, RunId, Turn, TurnReport, async_trait,
+    AgentAdapter, AgentEvent, AgentId, Asked, CliDialect, CommandSpec, Decoder, Ended, EndedBy, EventSink,
+    Evidence, Exit, Installation, Mode, NativeId, Observation, RunId, Turn, TurnReport, async_trait,
 };
 use tokio::sync::Mutex;
 use tracing::Instrument;
@@ -137,7 +137,7 @@ impl<D: CliDialect> CliAgent<D> {
             max_line: self.max_line,
         };
         let outcome = pump(child, job(spec.stdin), &mut |piece| fold.take(&piece)).await;
-        fold.end();
+        fold.end(&Ended { exit: outcome.exit, stderr_tail: &outcome.stderr_tail });
         let report = self.report(evidence(fold.observation, outcome));
         let TurnReport { verdict, evidence } = &report;
         tracing::debug!(?verdict, exit = ?evidence.exit, ended_by = ?evidence.ended_by, "the agent ended");
@@ -181,9 +181,9 @@ struct Fold<'a> {
 
 impl Fold<'_> {
     /// Lets the decoder say what only the end of the output tells.
-    fn end(&mut self) {
+    fn end(&mut self, ended: &Ended<'_>) {
         let (observation, sink) = (&mut self.observation, &mut *self.sink);
-        self.decoder.end(&mut |event| {
+        self.decoder.end(ended, &mut |event| {
             observation.observe(event);
             sink.event(event);
         });

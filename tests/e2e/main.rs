@@ -7,5 +7,6 @@ mod catalog;
 mod fallbacks;
 mod happy;
 mod processes;
+mod replay;
 mod stage;
 mod stores;

@@ -27,7 +27,8 @@ use serde::{Deserialize, Serialize};
 use crate::pinned::Pinned;
 
 /// Every agent with an adapter.
-pub(crate) const AGENTS: &[&dyn AgentUnderTest] = &[&crate::claude::Claude, &crate::codex::CodexCli];
+pub(crate) const AGENTS: &[&dyn AgentUnderTest] =
+    &[&crate::claude::Claude, &crate::codex::CodexCli, &crate::opencode::OpencodeCli];
 
 /// The agent of this name.
 pub(crate) fn named(name: &str) -> Option<&'static dyn AgentUnderTest> {
@@ -45,7 +46,7 @@ pub(crate) trait AgentUnderTest: Debug + Send + Sync {
     /// The bare environment with what makes the CLI talk to the fake model of the place and to nothing else.
     fn environment(&self, place: &Place, bare: Environment) -> Environment;
 
-    /// The agent as a user would register it, with its catalog.
+    /// The agent as a user would register it, with its catalog, and with leave to use any tool.
     fn agent(&self, program: Program, environment: Environment) -> Agent;
 
     /// What the CLI of this version does.
@@ -64,6 +65,14 @@ pub(crate) trait AgentUnderTest: Debug + Send + Sync {
                 .is_ok_and(|bytes| bytes.windows(text.len()).any(|part| part == text.as_bytes()))
         };
         place.state_files().iter().any(holds)
+    }
+
+    /// A prompt that makes the model run this command with the agent's own tool.
+    fn tool_call(&self, cli: &Pinned, command: &str) -> String;
+
+    /// The environment without the login, where that is what carries it.
+    fn logged_out(&self, _environment: Environment) -> Option<Environment> {
+        None
     }
 
     /// Trials of what only this agent has.
@@ -133,6 +142,18 @@ impl Damage {
             Self::Other(name) => name,
         }
     }
+
+    /// The name of the fixture of a resume after it.
+    pub(crate) fn fixture(self) -> String {
+        let slug = match self {
+            Self::Garbage => "garbage",
+            Self::CutLastLine => "cut",
+            Self::GarbageInTheMiddle => "holed",
+            Self::UnknownId => "unknown",
+            Self::Deleted | Self::Emptied | Self::Other(_) => self.name(),
+        };
+        format!("resume-{}", slug.replace(' ', "-"))
+    }
 }
 
 /// What becomes of a damaged session in the next run.
@@ -147,7 +168,6 @@ pub(crate) enum Fate {
     /// One fresh run stands aside, for this reason; the session stays bound.
     StandsAside(Why),
     /// The run fails for this reason, and the binding is kept.
-    #[expect(dead_code, reason = "for agents that a fresh session would not help")]
     Fails(Why),
     /// The CLI goes on in silence without the context. Only a look can tell, so this is no fate of a session that is
     /// looked at.
@@ -183,8 +203,9 @@ pub(crate) enum End {
     Completes,
     /// The run fails for this reason.
     Fails(Why),
+    /// The CLI would go on for ever; the adapter notices, and the run fails for this reason.
+    Loops(Why),
     /// The CLI would try for ever; our limit ends it after this time.
-    #[expect(dead_code, reason = "for agents without an end of their own")]
     NeverEnds(Duration),
 }
 

@@ -42,7 +42,8 @@ impl AgentUnderTest for Claude {
     }
 
     fn agent(&self, program: Program, environment: Environment) -> Agent {
-        claude().options(ClaudeOptions::new().program(program)).environment(environment).into()
+        let options = ClaudeOptions::new().program(program).permission_mode("bypassPermissions").unwrap();
+        claude().options(options).environment(environment).into()
     }
 
     fn rules(&self, cli: &Pinned) -> Rules {
@@ -100,6 +101,14 @@ impl AgentUnderTest for Claude {
 
     fn kept(&self, place: &Place, id: &NativeId) -> Vec<u8> {
         std::fs::read(transcript(place, id)).unwrap()
+    }
+
+    fn tool_call(&self, _cli: &Pinned, command: &str) -> String {
+        format!("[[tool Bash {}]]", serde_json::json!({ "command": command, "description": "…" }))
+    }
+
+    fn logged_out(&self, environment: Environment) -> Option<Environment> {
+        Some(environment.remove("ANTHROPIC_API_KEY"))
     }
 
     fn own_trials(&self, cli: &Pinned) -> Vec<Trial> {

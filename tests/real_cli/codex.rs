@@ -133,6 +133,16 @@ impl AgentUnderTest for CodexCli {
         std::fs::read(transcript(place, id)).unwrap()
     }
 
+    fn tool_call(&self, cli: &Pinned, command: &str) -> String {
+        let (tool, argument) =
+            if cli.at_least([0, 98, 0]) { ("exec_command", "cmd") } else { ("shell_command", "command") };
+        format!("[[tool {tool} {}]]", serde_json::json!({ argument: command }))
+    }
+
+    fn logged_out(&self, environment: Environment) -> Option<Environment> {
+        Some(environment.remove("FAKE_KEY"))
+    }
+
     fn own_trials(&self, cli: &Pinned) -> Vec<Trial> {
         let mut trials = vec![
             trial!(cli, own::a_byte_order_mark_reaches_the_model),

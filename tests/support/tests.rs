@@ -16,5 +16,11 @@ mod openai;
 #[cfg(unix)]
 #[path = "tests/processes.rs"]
 mod processes;
+#[cfg(unix)]
+#[path = "tests/recorder.rs"]
+mod recorder;
+#[cfg(unix)]
+#[path = "tests/replay.rs"]
+mod replay;
 #[path = "tests/stage.rs"]
 mod stage;

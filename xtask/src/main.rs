@@ -4,6 +4,7 @@
 
 mod bench;
 mod cargo;
+mod clis;
 mod real_cli;
 mod sandbox;
 
@@ -23,6 +24,8 @@ struct Args {
 enum Command {
     /// Install the pinned real CLIs below `target/` and run the suite against them, offline.
     RealCli(real_cli::Args),
+    /// Record fixtures from the pinned real CLIs, offline, into the adapters' `fixtures/`.
+    Capture(real_cli::CaptureArgs),
     /// Run a group of benchmarks and print its table.
     Bench(bench::Args),
 }
@@ -33,6 +36,7 @@ type Outcome = Result<(), String>;
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::RealCli(args) => real_cli::run(&args),
+        Command::Capture(args) => real_cli::capture(&args),
         Command::Bench(args) => bench::run(&args),
     };
     match outcome {

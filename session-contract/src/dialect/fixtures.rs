@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use session_core::decide::{Activity, Verdict};
 use session_core::{
-    AgentEvent, Asked, CliDialect, EndedBy, Evidence, Exit, Mode, NativeId, Observation, Version,
+    AgentEvent, Asked, CliDialect, Ended, EndedBy, Evidence, Exit, Mode, NativeId, Observation, Version,
 };
 
 use super::turns::Stage;
@@ -92,13 +92,18 @@ impl Fixture {
         }
     }
 
-    /// The fold of these lines and of their end, as the dialect reads them in such a run.
-    pub(crate) fn fold(&self, dialect: &dyn CliDialect, lines: &[&[u8]]) -> Observation {
-        self.read(dialect, lines).1
+    /// The fold of these lines and of such an end, as the dialect reads them in such a run.
+    pub(crate) fn fold(&self, dialect: &dyn CliDialect, lines: &[&[u8]], exit: Exit) -> Observation {
+        self.read(dialect, lines, exit).1
     }
 
     /// The fold of these lines, before and after the decoder was told that there are no more.
-    pub(crate) fn read(&self, dialect: &dyn CliDialect, lines: &[&[u8]]) -> (Observation, Observation) {
+    pub(crate) fn read(
+        &self,
+        dialect: &dyn CliDialect,
+        lines: &[&[u8]],
+        exit: Exit,
+    ) -> (Observation, Observation) {
         let stage = Stage::new(dialect, Some(self.version.clone()));
         let mut decoder = dialect.decoder(&stage.turn(self.mode()));
         let mut observation = Observation::default();
@@ -106,7 +111,8 @@ impl Fixture {
             decoder.line(line, &mut |event: &AgentEvent<'_>| observation.observe(event));
         }
         let before = observation.clone();
-        decoder.end(&mut |event| observation.observe(event));
+        let ended = Ended { exit, stderr_tail: &self.stderr };
+        decoder.end(&ended, &mut |event| observation.observe(event));
         (before, observation)
     }
 
@@ -125,7 +131,7 @@ impl Fixture {
 
     /// The evidence of the run as it was.
     pub(crate) fn whole(&self, dialect: &dyn CliDialect) -> Evidence {
-        self.evidence(self.fold(dialect, &self.lines()), self.exit)
+        self.evidence(self.fold(dialect, &self.lines(), self.exit), self.exit)
     }
 
     /// Whether a session was to be continued, and the run did nothing.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use session_core::decide::Verdict;
-use session_core::{AgentEvent, Decoder, Mode, NativeId, Observation};
+use session_core::{AgentEvent, Decoder, Ended, Exit, Mode, NativeId, Observation};
 
 use super::turns::Stage;
 use super::{Fixture, Subject};
@@ -66,6 +66,9 @@ fn mode_of((kind, id): &(u8, Option<NativeId>)) -> Mode<'_> {
     }
 }
 
+/// An end in order, without a word.
+const SILENT: Ended<'static> = Ended { exit: Exit::Code(0), stderr_tail: "" };
+
 fn decoder(subject: &Subject, mode: Mode<'_>) -> Box<dyn Decoder> {
     let stage = Stage::new(&*subject.dialect, subject.versions.last().cloned());
     subject.dialect.decoder(&stage.turn(mode))
@@ -84,7 +87,7 @@ pub(super) fn any_bytes_are_read(subject: &Subject) {
         for line in &lines {
             decoder.line(line, &mut |event| observation.observe(event));
         }
-        decoder.end(&mut |event| observation.observe(event));
+        decoder.end(&SILENT, &mut |event| observation.observe(event));
         Ok(())
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));
@@ -107,8 +110,8 @@ pub(super) fn the_same_lines_are_the_same_events(subject: &Subject) {
             }
             take(&mut *second, line, &mut among);
         }
-        first.end(&mut |event| alone.push(format!("{event:?}")));
-        second.end(&mut |event| among.push(format!("{event:?}")));
+        first.end(&SILENT, &mut |event| alone.push(format!("{event:?}")));
+        second.end(&SILENT, &mut |event| among.push(format!("{event:?}")));
         prop_assert_eq!(alone, among);
         Ok(())
     });
@@ -138,8 +141,8 @@ pub(super) fn noise_says_nothing(subject: &Subject) {
     let noise = prop::collection::vec((any::<Index>(), select(NOISE)), 1..6);
     let outcome = subject.random(512).run(&(select(fixtures), noise), |(at, noise)| {
         let (fixture, dialect) = (&subject.fixtures[at], &*subject.dialect);
-        let plain = fixture.fold(dialect, &fixture.lines());
-        let noisy = fixture.fold(dialect, &with_noise(fixture, &noise));
+        let plain = fixture.fold(dialect, &fixture.lines(), fixture.exit);
+        let noisy = fixture.fold(dialect, &with_noise(fixture, &noise), fixture.exit);
         prop_assert_eq!(heard(plain), heard(noisy.clone()), "{}", fixture.name());
         prop_assert_eq!(dialect.classify(&fixture.evidence(noisy, fixture.exit)), fixture.verdict);
         Ok(())
@@ -168,7 +171,7 @@ pub(super) fn a_huge_line_is_survived(subject: &Subject) {
     let mut lines = fixture.lines();
     let middle = lines.len() / 2;
     lines.splice(middle..middle, [huge.as_slice(), cut.as_slice()]);
-    let observation = fixture.fold(&*subject.dialect, &lines);
+    let observation = fixture.fold(&*subject.dialect, &lines, fixture.exit);
     assert!(observation.noise_head.len() < 64 * 1024, "what is kept of noise is bounded");
     let verdict = subject.dialect.classify(&fixture.evidence(observation, fixture.exit));
     assert_eq!(verdict, Verdict::Completed, "{}", fixture.name());

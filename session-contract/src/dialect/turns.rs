@@ -118,11 +118,16 @@ impl Commands {
         })
     }
 
-    /// Whether this text is anywhere in what is started.
+    /// Whether this text is anywhere in what is started, as it is or as JSON writes it.
     pub(crate) fn mention(&self, text: &str) -> bool {
+        let quoted = serde_json::Value::from(text).to_string();
+        let quoted = &quoted.as_bytes()[1..quoted.len() - 1];
         !self.holding(text).is_empty()
             || self.values().any(|value| value.to_string_lossy().contains(text))
-            || self.0.iter().any(|command| contains(&command.stdin, text.as_bytes()))
+            || self
+                .0
+                .iter()
+                .any(|command| contains(&command.stdin, text.as_bytes()) || contains(&command.stdin, quoted))
     }
 }
 

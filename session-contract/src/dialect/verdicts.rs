@@ -49,7 +49,7 @@ pub(super) fn every_fixture_has_its_verdict(subject: &Subject) {
 fn is_over(subject: &Subject, fixture: &Fixture, count: usize) -> bool {
     let lines = fixture.lines();
     let said = |lines: &[&[u8]]| {
-        let observation = fixture.read(&*subject.dialect, lines).0;
+        let observation = fixture.read(&*subject.dialect, lines, fixture.exit).0;
         (
             observation.session,
             observation.partial_text,
@@ -71,14 +71,16 @@ pub(super) fn a_cut_stream_neither_completes_nor_condemns(subject: &Subject) {
     for fixture in &subject.fixtures {
         let lines = fixture.lines();
         for count in 0..lines.len() {
-            let (heard, observation) = fixture.read(&*subject.dialect, &lines[..count]);
+            let cut = |exit| fixture.read(&*subject.dialect, &lines[..count], exit);
+            let (heard, observation) = cut(fixture.exit);
             if heard.end.is_some() || (observation.end.is_some() && is_over(subject, fixture, count)) {
                 break;
             }
             cuts += 1;
-            let began = observation.activity() != Activity::None;
             for exit in [Exit::Signal(9), Exit::Signal(15), Exit::Code(1)] {
-                let mut evidence = fixture.evidence(observation.clone(), exit);
+                let observation = cut(exit).1;
+                let began = observation.activity() != Activity::None;
+                let mut evidence = fixture.evidence(observation, exit);
                 evidence.ended_by = None;
                 let verdict = subject.judge(&evidence);
                 let at = format!("{} cut after {count} lines, {exit:?}: {verdict:?}", fixture.name());
@@ -235,13 +237,14 @@ pub(super) fn the_words_of_the_model_condemn_nothing(subject: &Subject) {
             let verdict = subject.judge(&evidence);
             assert_eq!(verdict, Verdict::Completed, "{} that answers {text:?}", fixture.name());
             let lines = told.lines();
-            let Some(cut) =
-                (0..lines.len()).rev().find(|cut| told.fold(dialect, &lines[..*cut]).end.is_none())
+            let Some(cut) = (0..lines.len())
+                .rev()
+                .find(|cut| told.fold(dialect, &lines[..*cut], told.exit).end.is_none())
             else {
                 continue;
             };
             for exit in EXITS {
-                let verdict = subject.judge(&told.evidence(told.fold(dialect, &lines[..cut]), *exit));
+                let verdict = subject.judge(&told.evidence(told.fold(dialect, &lines[..cut], *exit), *exit));
                 let wrong = CONDEMNING.contains(&verdict) || verdict == Verdict::Completed;
                 assert!(
                     !wrong,

@@ -108,9 +108,9 @@ async fn an_exit_is_reported_as_it_was() {
 
 #[tokio::test]
 async fn what_only_the_end_of_the_output_tells_is_told_then_whoever_ended_it() {
-    let by_itself = Stage::new(r#"echo '{"owes":"ok"}'"#);
+    let by_itself = Stage::new(r#"echo '{"owes":"ok"}'; echo bye >&2; exit 3"#);
     let report = by_itself.run(&mut NoSink).await.unwrap();
-    assert_eq!(report.verdict, Verdict::Completed);
+    assert_eq!(report.evidence.observation.noise_head, "Code(3): bye\n");
     assert_eq!(report.evidence.observation.end.map(|end| end.kind).as_deref(), Some("ok"));
     // It is no word of the agent that it is done: the idle limit holds until then, not the linger limit.
     let mut ended = Stage::new(r#"echo '{"owes":"half"}'; exec sleep 1000"#);

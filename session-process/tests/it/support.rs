@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use session_core::decide::Verdict;
 use session_core::error::{AgentError, CommandError};
 use session_core::{
-    AgentAdapter, AgentCapabilities, AgentEvent, AgentId, Cancel, CliDialect, CommandSpec, Decoder, EndedBy,
-    EnvChange, EnvMap, EventSink, Evidence, Exit, Final, Installation, Limits, Link, Mode, NativeId, Program,
-    RunId, StateLayout, Turn, TurnReport, Version,
+    AgentAdapter, AgentCapabilities, AgentEvent, AgentId, Cancel, CliDialect, CommandSpec, Decoder, Ended,
+    EndedBy, EnvChange, EnvMap, EventSink, Evidence, Exit, Final, Installation, Limits, Link, Mode, NativeId,
+    Program, RunId, StateLayout, Turn, TurnReport, Version,
 };
 use session_process::{CliAgent, Environment};
 
@@ -96,8 +96,9 @@ impl Decoder for JsonLines {
             }
         }
     }
-    fn end(&mut self, emit: &mut dyn FnMut(&AgentEvent<'_>)) {
+    fn end(&mut self, ended: &Ended<'_>, emit: &mut dyn FnMut(&AgentEvent<'_>)) {
         if let Some(kind) = self.owed.take() {
+            emit(&AgentEvent::Noise { line: &format!("{:?}: {}", ended.exit, ended.stderr_tail.trim()) });
             emit(&AgentEvent::Finished(&Final { kind, ..Final::default() }));
         }
     }

@@ -25,13 +25,13 @@ pub(super) async fn in_a_resumed_turn(cli: &Pinned, fault: Fault, end: End) {
     let outcome = stage.lifecycle(true).run(request).await;
     let turns = match end {
         // How often it tries until our limit is a matter of time.
-        End::NeverEnds(_) => Turns::Many,
+        End::NeverEnds(_) | End::Loops(_) => Turns::Many,
         End::Completes | End::Fails(_) => Turns::Counted(stage.turns() - before),
     };
     stage.note(&name, &outcome, turns);
     let expected = match end {
         End::Completes => None,
-        End::Fails(why) => Some(why),
+        End::Fails(why) | End::Loops(why) => Some(why),
         End::NeverEnds(_) => Some(Why::TimedOut),
     };
     match (&outcome, expected) {

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Stop;
@@ -94,16 +96,33 @@ fn own_session() -> Result<(), Stop> {
 }
 
 /// Survives SIGTERM from here on.
-#[cfg(unix)]
 pub(super) fn ignore_term() -> Result<(), Stop> {
-    // Having any handler is what counts; nobody reads the flag.
-    signal_hook::flag::register(signal_hook::consts::SIGTERM, std::sync::Arc::default())
-        .map(drop)
+    watch_term().map(drop)
+}
+
+/// Survives SIGTERM from here on, and notes it.
+#[cfg(unix)]
+pub(super) fn watch_term() -> Result<Arc<AtomicBool>, Stop> {
+    let seen = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&seen))
+        .map(|_| seen)
         .map_err(|error| Stop::broken(format!("cannot ignore SIGTERM: {error}")))
 }
 
 /// There is no SIGTERM to survive.
 #[cfg(not(unix))]
-pub(super) fn ignore_term() -> Result<(), Stop> {
+pub(super) fn watch_term() -> Result<Arc<AtomicBool>, Stop> {
+    Ok(Arc::default())
+}
+
+/// Waits until SIGTERM was seen.
+pub(super) fn wait_for_term(seen: &AtomicBool) -> Result<(), Stop> {
+    let start = Instant::now();
+    while !seen.load(Ordering::SeqCst) {
+        if start.elapsed() > PATIENCE {
+            return Err(Stop::broken("nobody ended me"));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
     Ok(())
 }

@@ -48,6 +48,7 @@
 //! | `{"ignore_term": true}` | survives SIGTERM from here on |
 //! | `{"kill_self": "KILL"}` | dies by `KILL`, `TERM`, `INT` or `ABRT` |
 //! | `{"exit": 3}` | ends; without it the end of the steps is exit 0 |
+//! | `{"fixture": {"folder": "p", "ready": "f"}}` | plays a recorded run to its end ([`fixture`](crate::fixture)); makes `f` when all is written. A call whose first argument is not the recorded one does nothing |
 //! | `{"claude": {…}}` | plays one turn of Claude Code 2.1.332, see [`ClaudeStep`] |
 //! | `{"codex": {…}}` | plays one turn of Codex 0.171, see [`CodexStep`] |
 //!
@@ -63,6 +64,7 @@ mod child;
 mod claude;
 mod codex;
 mod play;
+mod replay;
 mod script;
 mod template;
 

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use super::Stop;
 use super::call::{Call, count};
 use super::child::{self, wait_for_file};
+use super::replay;
 use super::script::{Death, FileText, Repeat, Script, Slowly, Step, Truncate};
 use super::template::{Values, expand, expand_json};
 use super::{claude, codex};
@@ -155,6 +156,10 @@ impl Player {
             Step::CloseStdout(false) | Step::IgnoreTerm(false) => Ok(()),
             Step::KillSelf(death) => die(death),
             Step::Exit(code) => Err(Stop::Exit(code)),
+            Step::Fixture(fixture) => {
+                let ready = fixture.ready.map(|path| self.path(&path));
+                replay::play(self, &self.path(&fixture.folder), ready.as_deref())
+            }
             Step::Claude(step) => claude::turn(self, &step),
             Step::Codex(step) => codex::turn(self, &step),
         }
@@ -168,7 +173,7 @@ impl Player {
         PathBuf::from(expand(text, self))
     }
 
-    fn copy_out(&mut self, path: &Path) -> Result<(), Stop> {
+    pub(super) fn copy_out(&mut self, path: &Path) -> Result<(), Stop> {
         let mut file = File::open(path).map_err(|error| Stop::file("cannot read", path, &error))?;
         io::copy(&mut file, &mut self.out.0).map(drop).map_err(|error| output_error(&error))
     }
@@ -250,17 +255,31 @@ fn touch(path: &Path) -> Result<(), Stop> {
 
 #[cfg(unix)]
 fn die(death: Death) -> Result<(), Stop> {
-    use rustix::process::{Signal, getpid, kill_process};
+    use rustix::process::Signal;
     let signal = match death {
         Death::Kill => Signal::KILL,
         Death::Term => Signal::TERM,
         Death::Int => Signal::INT,
         Death::Abrt => Signal::ABORT,
     };
-    kill_process(getpid(), signal).map_err(|error| Stop::broken(format!("cannot die: {error}")))
+    die_by(signal.as_raw())
+}
+
+/// Dies by the signal of this number.
+#[cfg(unix)]
+pub(super) fn die_by(signal: i32) -> Result<(), Stop> {
+    use rustix::process::{Signal, getpid, kill_process};
+    let known =
+        Signal::from_named_raw(signal).ok_or_else(|| Stop::broken(format!("there is no signal {signal}")))?;
+    kill_process(getpid(), known).map_err(|error| Stop::broken(format!("cannot die: {error}")))
 }
 
 #[cfg(not(unix))]
 fn die(death: Death) -> Result<(), Stop> {
     Err(Stop::broken(format!("kill_self {death:?} is not possible on this system")))
+}
+
+#[cfg(not(unix))]
+pub(super) fn die_by(signal: i32) -> Result<(), Stop> {
+    Err(Stop::broken(format!("there is no signal {signal} on this system")))
 }

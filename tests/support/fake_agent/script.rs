@@ -85,8 +85,16 @@ pub(super) enum Step {
     IgnoreTerm(bool),
     KillSelf(Death),
     Exit(u8),
+    Fixture(Recorded),
     Claude(Box<ClaudeStep>),
     Codex(CodexStep),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Recorded {
+    pub(super) folder: String,
+    pub(super) ready: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,0 +1,250 @@
+//! Sessions that are rows of a database.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, params};
+use session_core::error::CatalogError;
+use session_core::{Conversation, Inspection, NativeId, Presence, RecordKind, Said, Speaker, Version};
+
+use super::{ROWS, Tally, failed, is_missing, unreadable};
+use crate::transcript::{Message, Part};
+
+/// How long a lock is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Columns of a session that the agent reads as JSON: where one is not, it says that there is no session (1.15.13,
+/// 1.18.33).
+const JSON_COLUMNS: &[&str] = &["metadata", "model", "permission", "revert", "summary_diffs"];
+
+/// What was found in place of an answer.
+pub(super) enum Ailment {
+    /// It is no database, or its pages are damaged.
+    Damaged,
+    /// It may not be read.
+    Denied,
+    /// Its tables are not those that are known.
+    Unknown,
+    /// Nobody can tell: it is locked, or the system failed.
+    Other(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Ailment {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Self::Damaged,
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => Self::Denied,
+            _ => Self::Other(error),
+        }
+    }
+}
+
+/// A session's row.
+struct Row {
+    directory: String,
+    /// Whether all columns that should be JSON are.
+    is_sound: bool,
+    /// The first message that the user took back: it and all later ones go before the next prompt.
+    revert: Option<String>,
+}
+
+/// Opens a database for reading. `None`: there is nothing, or nothing in it.
+pub(super) fn open(path: &Path) -> Result<Option<Connection>, Result<Ailment, CatalogError>> {
+    match path.symlink_metadata() {
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            return Err(Ok(Ailment::Denied));
+        }
+        Err(error) => return Err(Err(failed(path, error))),
+        // The agent makes its tables in an empty file.
+        Ok(metadata) if metadata.is_file() && metadata.len() == 0 => return Ok(None),
+        Ok(metadata) if !metadata.is_file() => return Err(Ok(Ailment::Denied)),
+        Ok(_) => {}
+    }
+    let open = || {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(PATIENCE)?;
+        Ok(connection)
+    };
+    open().map(Some).map_err(|error: rusqlite::Error| Ok(error.into()))
+}
+
+pub(super) fn inspect(
+    path: &Path,
+    id: &NativeId,
+    version: Option<&Version>,
+) -> Result<Inspection, CatalogError> {
+    let looked = match open(path) {
+        Ok(None) => return Ok(Inspection::MISSING),
+        Ok(Some(connection)) => tally(&connection, id, version),
+        Err(Ok(ailment)) => Err(ailment),
+        Err(Err(error)) => return Err(error),
+    };
+    match looked {
+        Ok(None) => Ok(Inspection::MISSING),
+        Ok(Some(tally)) => Ok(tally.sum_up(path)),
+        Err(Ailment::Damaged) => {
+            Ok(Inspection { presence: Presence::Damaged, path: Some(path.to_owned()), ..Inspection::MISSING })
+        }
+        Err(Ailment::Denied | Ailment::Unknown) => Ok(unreadable(path)),
+        Err(Ailment::Other(error)) => Err(failed(path, error)),
+    }
+}
+
+fn tally(
+    connection: &Connection,
+    id: &NativeId,
+    version: Option<&Version>,
+) -> Result<Option<Tally>, Ailment> {
+    let Some(row) = session(connection, id)? else { return Ok(None) };
+    let mut tally = Tally { began_in: Some(row.directory.into()), ..Tally::default() };
+    if !row.is_sound {
+        tally.broken += 1;
+    }
+    // 1.18.33 needs more of a message than the older ones.
+    let strict = version.is_none_or(|version| version.at_least(1, 17, 0));
+    let end = row.revert.unwrap_or_else(|| "\u{10ffff}".to_owned());
+    let mut floor = String::new();
+    let mut statement = connection.prepare(
+        "SELECT m.id, m.data, EXISTS (SELECT 1 FROM part p WHERE p.message_id = m.id) FROM (
+           SELECT id, data FROM message WHERE session_id = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3
+         ) m ORDER BY m.id",
+    )?;
+    let mut rows = statement.query(params![id.as_str(), end, ROWS])?;
+    let mut broken = 0;
+    while let Some(row) = rows.next()? {
+        let data = bytes_of(row, 1)?;
+        let has_parts: bool = row.get(2)?;
+        tally.bytes += data.len() as u64;
+        let Some(message) = Message::read(&data).filter(|message| !strict || message.is_whole()) else {
+            broken += 1;
+            continue;
+        };
+        match message.kind() {
+            Some(RecordKind::Prompt) if has_parts => tally.user_turns += 1,
+            Some(RecordKind::Answer) if has_parts => tally.answers += 1,
+            _ => {}
+        }
+        if message.is_summary() {
+            // What lies before a summary is read no more.
+            broken = 0;
+            floor = message.parent.unwrap_or_default();
+        }
+    }
+    tally.broken += broken;
+    let (count, bytes): (i64, i64) = connection.query_row(
+        "SELECT coalesce(sum(NOT json_valid(data)), 0), coalesce(sum(octet_length(data)), 0) FROM (
+           SELECT data FROM part WHERE session_id = ?1 AND message_id >= ?2 AND message_id < ?3
+           ORDER BY message_id DESC LIMIT ?4)",
+        params![id.as_str(), floor, end, ROWS],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    tally.broken += count.unsigned_abs();
+    tally.bytes += bytes.unsigned_abs();
+    Ok(Some(tally))
+}
+
+/// The bytes of a column, whatever it is.
+fn bytes_of(row: &rusqlite::Row<'_>, column: usize) -> Result<Vec<u8>, rusqlite::Error> {
+    use rusqlite::types::ValueRef;
+    Ok(match row.get_ref(column)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.to_vec(),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => Vec::new(),
+    })
+}
+
+/// `None`: there is no such session, or no table for one.
+fn session(connection: &Connection, id: &NativeId) -> Result<Option<Row>, Ailment> {
+    let columns = columns(connection, "session")?;
+    if columns.is_empty() {
+        return Ok(None);
+    }
+    let there = |name: &str| columns.iter().any(|column| column == name);
+    let messages = self::columns(connection, "message")?;
+    let known = there("id") && there("directory") && messages.iter().any(|column| column == "data");
+    if !known || self::columns(connection, "part")?.is_empty() {
+        return Err(Ailment::Unknown);
+    }
+    let sound: Vec<_> = JSON_COLUMNS
+        .iter()
+        .filter(|name| there(name))
+        .map(|name| format!("({name} IS NULL OR json_valid({name}))"))
+        .collect();
+    let sound = if sound.is_empty() { "1".to_owned() } else { sound.join(" AND ") };
+    let revert = if there("revert") {
+        "CASE WHEN json_valid(revert) THEN json_extract(revert, '$.messageID') END"
+    } else {
+        "NULL"
+    };
+    let sql = format!("SELECT directory, {sound}, {revert} FROM session WHERE id = ?1");
+    let row = connection.query_row(&sql, [id.as_str()], |row| {
+        Ok(Row {
+            directory: String::from_utf8_lossy(&bytes_of(row, 0)?).into_owned(),
+            is_sound: row.get(1)?,
+            revert: row.get(2).unwrap_or_default(),
+        })
+    });
+    match row {
+        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+        row => Ok(Some(row?)),
+    }
+}
+
+fn columns(connection: &Connection, table: &str) -> Result<Vec<String>, Ailment> {
+    let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
+    let names = statement.query_map([table], |row| row.get(0))?;
+    Ok(names.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn last_said(path: &Path, id: &NativeId, bytes: usize) -> Result<Conversation, CatalogError> {
+    let said = match open(path) {
+        Ok(None) => return Ok(Conversation::default()),
+        Ok(Some(connection)) => said(&connection, id, bytes),
+        Err(Ok(ailment)) => Err(ailment),
+        Err(Err(error)) => return Err(error),
+    };
+    said.map_err(|ailment| match ailment {
+        Ailment::Other(error) => failed(path, error),
+        Ailment::Damaged => failed(path, "it is damaged"),
+        Ailment::Denied => failed(path, "it may not be read"),
+        Ailment::Unknown => failed(path, "its tables are not known"),
+    })
+}
+
+fn said(connection: &Connection, id: &NativeId, bytes: usize) -> Result<Conversation, Ailment> {
+    let mut conversation = Conversation::default();
+    let mut statement = connection.prepare(
+        "SELECT m.id, m.data, p.data FROM (
+           SELECT id, data FROM message WHERE session_id = ?1 ORDER BY id DESC LIMIT ?2
+         ) m JOIN part p ON p.message_id = m.id ORDER BY m.id, p.id",
+    )?;
+    let mut rows = statement.query(params![id.as_str(), ROWS])?;
+    let mut open: Option<(String, Said)> = None;
+    while let Some(row) = rows.next()? {
+        let message: String = row.get(0)?;
+        let kind = Message::read(&bytes_of(row, 1)?).and_then(|message| message.kind());
+        let by = match kind {
+            Some(RecordKind::Prompt) => Speaker::User,
+            Some(RecordKind::Answer) => Speaker::Agent,
+            _ => continue,
+        };
+        let Some(words) = Part::words(&bytes_of(row, 2)?) else { continue };
+        match &mut open {
+            // The parts of a message are one thing said.
+            Some((id, said)) if *id == message => {
+                said.text.push('\n');
+                said.text.push_str(&words);
+            }
+            _ => {
+                if let Some((_, said)) = open.replace((message, Said { by, text: words })) {
+                    conversation.push(said, bytes);
+                }
+            }
+        }
+    }
+    if let Some((_, said)) = open {
+        conversation.push(said, bytes);
+    }
+    Ok(conversation)
+}

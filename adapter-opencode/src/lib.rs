@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+mod capabilities;
+#[cfg(feature = "catalog")]
+mod catalog;
+mod command;
+mod decode;
+mod dialect;
+mod options;
+mod state;
+mod transcript;
+mod verdict;
+mod wire;
+
+pub use capabilities::{CLAIMS, Claim, VERIFIED};
+#[cfg(feature = "catalog")]
+pub use catalog::OpencodeCatalog;
+pub use dialect::OpencodeDialect;
+pub use options::{OpencodeOptions, OptionsError};
+pub use state::NESTING_MARKERS;

@@ -1,0 +1,189 @@
+//! Where opencode keeps what, and how a state dir takes the place of that.
+//!
+//! From 1.15.13 on, each session of a state dir has a database of its own, named by its id: what ails one, be it
+//! damage, a lock or a newer schema, is then never in the way of a new one.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use session_core::{EnvChange, EnvMap, Link, Mount, NativeId, StateLayout, Version};
+
+/// Variables that tell an agent that it runs inside another one. A child never gets them. Seen in the environment of
+/// tools (1.1.65 to 1.18.33); `AGENT` is left alone, as others use it, too.
+pub const NESTING_MARKERS: &[&str] =
+    &["OPENCODE", "OPENCODE_PID", "OPENCODE_PROCESS_ROLE", "OPENCODE_RUN_ID"];
+
+pub(crate) const DATABASE: &str = "OPENCODE_DB";
+const DATA_HOME: &str = "XDG_DATA_HOME";
+
+/// What of the user's data is shown in a data folder of the key: logins, and programs that would be fetched again.
+const SHARED: &[&str] = &["auth.json", "mcp-auth.json", "bin"];
+
+/// How a version keeps sessions in a state dir.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// Up to 1.1: a tree of JSON files.
+    Files,
+    /// Up to 1.15.12: one database in the data folder.
+    Shared,
+    /// One database a session.
+    PerSession,
+}
+
+impl Family {
+    /// An unknown version is taken for a new one.
+    pub(crate) fn of(version: Option<&Version>) -> Self {
+        match version {
+            Some(version) if !version.at_least(1, 2, 0) => Self::Files,
+            Some(version) if !version.at_least(1, 15, 13) => Self::Shared,
+            _ => Self::PerSession,
+        }
+    }
+}
+
+/// Whether a state dir has to be the version's whole data folder. 1.15.13 reads the JSON files of the user's data
+/// folder into every database that it opens; 1.18.33 does not, and versions between were not tried.
+fn needs_data_home(version: Option<&Version>) -> bool {
+    version.is_some_and(|version| !version.at_least(1, 18, 33))
+}
+
+/// The user's own data folder. A relative one has no meaning before the child has its folder.
+pub(crate) fn data_dir(env: &EnvMap) -> Option<PathBuf> {
+    below(env, DATA_HOME, ".local/share")
+}
+
+fn below(env: &EnvMap, variable: &str, otherwise: &str) -> Option<PathBuf> {
+    let absolute = |value: &OsStr| Some(PathBuf::from(value)).filter(|path| path.is_absolute());
+    let home = || env.get("HOME").or_else(|| env.get("USERPROFILE")).and_then(absolute);
+    let base = match env.get(variable) {
+        Some(folder) => absolute(folder),
+        None => home().map(|home| home.join(otherwise)),
+    };
+    base.map(|base| base.join("opencode"))
+}
+
+/// The database of a session in a state dir.
+pub(crate) fn database_of(state: &Path, id: &NativeId) -> PathBuf {
+    state.join(format!("{id}.db"))
+}
+
+/// Where the user's own sessions lie: a folder of files, or a database.
+pub(crate) fn at_home(data: Option<PathBuf>, env: &EnvMap, version: Option<&Version>) -> Option<PathBuf> {
+    let data = data?;
+    Some(match (Family::of(version), env.get(DATABASE)) {
+        (Family::Files, _) => data.join("storage"),
+        // A relative path is one below the data folder.
+        (Family::PerSession, Some(chosen)) => data.join(chosen),
+        (Family::PerSession | Family::Shared, _) => data.join("opencode.db"),
+    })
+}
+
+pub(crate) fn layout(state_dir: Option<&Path>, env: &EnvMap, version: Option<&Version>) -> StateLayout {
+    let user = data_dir(env);
+    let config = below(env, "XDG_CONFIG_HOME", ".config");
+    let mount = |path: PathBuf, read_only| Mount { path, read_only, optional: true };
+    let mut mounts: Vec<_> = config.map(|path| mount(path, true)).into_iter().collect();
+    mounts.extend(below(env, "XDG_CACHE_HOME", ".cache").map(|path| mount(path, false)));
+    mounts.extend(below(env, "XDG_STATE_HOME", ".local/state").map(|path| mount(path, false)));
+    let Some(state) = state_dir else {
+        mounts.extend(user.clone().map(|path| mount(path, false)));
+        return StateLayout { sessions: at_home(user, env, version), mounts, ..StateLayout::default() };
+    };
+    mounts.push(Mount { path: state.to_owned(), read_only: false, optional: false });
+    let mut layout = StateLayout { sessions: Some(state.to_owned()), mounts, ..StateLayout::default() };
+    if !needs_data_home(version) {
+        // Logins, snapshots and logs stay the user's; the sessions that lie beside them are not shown.
+        for name in ["auth.json", "mcp-auth.json", "snapshot", "log", "tool-output", "repos", "bin"] {
+            layout.mounts.extend(user.iter().map(|user| mount(user.join(name), false)));
+        }
+        return layout;
+    }
+    let own = state.join("opencode");
+    // One that the user chose would lead out of the state dir.
+    layout.env.push(EnvChange::remove(DATABASE));
+    layout.env.push(EnvChange::set(DATA_HOME, state));
+    if let Some(user) = user.filter(|user| *user != own) {
+        for name in SHARED {
+            let target = user.join(name);
+            layout.mounts.push(mount(target.clone(), false));
+            layout.links.push(Link { at: own.join(name), target });
+        }
+    }
+    if Family::of(version) != Family::PerSession {
+        layout.sessions = Some(own);
+    }
+    layout
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> EnvMap {
+        pairs.iter().copied().collect()
+    }
+
+    fn version(text: &str) -> Version {
+        Version::parse(text).unwrap()
+    }
+
+    #[test]
+    fn without_a_state_dir_nothing_changes() {
+        let layout = layout(None, &env(&[("HOME", "/home/u")]), None);
+        assert_eq!(layout.sessions.as_deref(), Some(Path::new("/home/u/.local/share/opencode/opencode.db")));
+        assert!(layout.env.is_empty() && layout.links.is_empty());
+    }
+
+    #[test]
+    fn the_newest_version_leaves_the_data_folder_where_it_is() {
+        let home = env(&[("HOME", "/home/u"), (DATABASE, "/home/u/other.db")]);
+        let layout = layout(Some(Path::new("/s")), &home, Some(&version("1.18.33")));
+        assert!(layout.env.is_empty() && layout.links.is_empty());
+        assert_eq!(layout.sessions.as_deref(), Some(Path::new("/s")));
+        let shown = |path: &str| layout.mounts.iter().any(|mount| mount.path == Path::new(path));
+        assert!(shown("/s") && shown("/home/u/.local/share/opencode/auth.json"));
+        assert!(!shown("/home/u/.local/share/opencode"), "other conversations lie there");
+    }
+
+    #[test]
+    fn older_ones_have_a_data_folder_of_their_own_with_the_users_login() {
+        let home = env(&[("HOME", "/home/u"), (DATA_HOME, "/data"), (DATABASE, "/home/u/other.db")]);
+        for (text, sessions) in [("1.1.65", "/s/opencode"), ("1.2.1", "/s/opencode"), ("1.15.13", "/s")] {
+            let layout = layout(Some(Path::new("/s")), &home, Some(&version(text)));
+            assert_eq!(layout.env, [EnvChange::remove(DATABASE), EnvChange::set(DATA_HOME, "/s")]);
+            assert_eq!(layout.sessions.as_deref(), Some(Path::new(sessions)), "{text}");
+            let link = Link { at: "/s/opencode/auth.json".into(), target: "/data/opencode/auth.json".into() };
+            assert!(layout.links.contains(&link), "{:?}", layout.links);
+        }
+    }
+
+    #[test]
+    fn a_state_dir_that_is_the_users_own_place_is_not_linked_to_itself() {
+        let layout = layout(Some(Path::new("/s")), &env(&[(DATA_HOME, "/s")]), Some(&version("1.2.1")));
+        assert!(layout.links.is_empty());
+    }
+
+    #[test]
+    fn an_empty_or_relative_folder_is_none() {
+        assert_eq!(
+            data_dir(&env(&[(DATA_HOME, ""), ("HOME", "/h")])),
+            Some("/h/.local/share/opencode".into())
+        );
+        assert_eq!(data_dir(&env(&[(DATA_HOME, "rel"), ("HOME", "/h")])), None);
+        assert_eq!(data_dir(&env(&[])), None);
+    }
+
+    #[test]
+    fn the_families_follow_the_versions() {
+        for (text, family) in [
+            ("1.1.65", Family::Files),
+            ("1.2.0", Family::Shared),
+            ("1.15.12", Family::Shared),
+            ("1.15.13", Family::PerSession),
+            ("1.18.33", Family::PerSession),
+        ] {
+            assert_eq!(Family::of(Some(&version(text))), family, "{text}");
+        }
+        assert_eq!(Family::of(None), Family::PerSession);
+    }
+}
