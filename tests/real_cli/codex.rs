@@ -71,7 +71,7 @@ impl AgentUnderTest for CodexCli {
     }
 
     fn agent(&self, program: Program, environment: Environment) -> Agent {
-        agent_with(program, environment, CodexOptions::new()).into()
+        agent_with(program, environment, CodexOptions::new().bypass_sandbox(true)).into()
     }
 
     fn rules(&self, cli: &Pinned) -> Rules {
