@@ -62,6 +62,7 @@ const SIGNATURES: &[Signature] = &[
     // The surroundings.
     sign("Permission denied (os error 13)", When::NotBegun, Verdict::Misconfigured, "0.63, 0.98, 0.130, 0.171 resume-read-only-file"),
     sign("cannot access session files", When::NotBegun, Verdict::Misconfigured, "0.98 resume-read-only-file"),
+    sign("Not a directory (os error 20)", When::NotBegun, Verdict::Misconfigured, "0.63, 0.98: a file in the place of a folder"),
     sign("Read-only file system", When::NotBegun, Verdict::Misconfigured, "the system's text; not seen here"),
     sign("No space left on device", When::NotBegun, Verdict::Misconfigured, "the system's text; not seen here"),
     sign("Error finding codex home", When::NotBegun, Verdict::Misconfigured, "0.63, 0.98, 0.130, 0.171 no-home"),

@@ -78,6 +78,17 @@ pub(crate) fn is_refused(version: Option<&Version>) -> bool {
     version.is_some_and(|version| version.numbers[0] == ANOTHER_PROGRAM)
 }
 
+/// The version in what the probe printed: a line of its own, `1.18.33`, in all versions tried, with or without a banner of
+/// a launcher around it. The program prints nothing after it.
+pub(crate) fn version(printed: &str) -> Option<Version> {
+    let alone = |line: &&str| {
+        let line = line.trim();
+        line.starts_with(|c: char| c.is_ascii_digit()) && !line.contains(char::is_whitespace)
+    };
+    let worded = printed.lines().rev().filter(alone).find_map(Version::parse);
+    worded.or_else(|| Version::parse(printed))
+}
+
 /// What this version can do. Without a version, or for one that is newer than all verified ones, the newest
 /// rules hold, as not verified.
 pub(crate) fn of(version: Option<&Version>) -> AgentCapabilities {

@@ -48,3 +48,14 @@ fn each_version_has_its_rules() {
 fn an_unknown_version_has_the_newest_rules() {
     assert_eq!(of(None), at("1.99.0"));
 }
+
+#[test]
+fn the_version_is_found_behind_a_banner() {
+    let numbers = |printed: &str| super::version(printed).map(|version| version.numbers);
+    assert_eq!(numbers("1.18.33\n"), Some([1, 18, 33]));
+    let offline =
+        "Now using node v20.20.2 (npm v10)\n1.1.65\nERROR 2026-11-29T10:00:00 +12ms service=models.dev\n";
+    assert_eq!(numbers(offline), Some([1, 1, 65]));
+    assert_eq!(numbers("opencode 3.0.0\n"), Some([3, 0, 0]), "worded otherwise one day");
+    assert_eq!(numbers("hello"), None);
+}

@@ -53,6 +53,10 @@ impl CliDialect for OpencodeDialect {
         command::version_probe()
     }
 
+    fn version(&self, printed: &str) -> Option<Version> {
+        capabilities::version(printed)
+    }
+
     fn capabilities(&self, version: Option<&Version>) -> AgentCapabilities {
         capabilities::of(version)
     }

@@ -20,7 +20,7 @@ pub struct Usage {
 
 impl Usage {
     /// What is more than `before`; `None` where something is less.
-    fn less(self, before: Self) -> Option<Self> {
+    pub(crate) fn less(self, before: Self) -> Option<Self> {
         Some(Self {
             input_tokens: self.input_tokens.checked_sub(before.input_tokens)?,
             output_tokens: self.output_tokens.checked_sub(before.output_tokens)?,

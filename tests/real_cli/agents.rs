@@ -152,7 +152,7 @@ impl Damage {
             Self::UnknownId => "unknown",
             Self::Deleted | Self::Emptied | Self::Other(_) => self.name(),
         };
-        format!("resume-{}", slug.replace(' ', "-"))
+        format!("resume-{}", slug.replace(' ', "-").to_lowercase())
     }
 }
 

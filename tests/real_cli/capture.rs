@@ -95,8 +95,9 @@ impl Recording {
         let calls = stage.place.root.join("calls");
         std::fs::create_dir(&calls).unwrap();
         let under_test = stage.cli.under_test();
-        let environment =
-            environment(under_test.environment(&place(&stage.place), stage.place.bare(&stage.cli))).unwrap();
+        let place = place(&stage.place);
+        under_test.prepare(&place);
+        let environment = environment(under_test.environment(&place, place.bare(&stage.cli))).unwrap();
         let recorded = recorder::leading_args(&stage.cli.program, &calls)
             .into_iter()
             .fold(Program::new(std::env::current_exe().unwrap()), Program::leading_arg);

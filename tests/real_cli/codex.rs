@@ -2,6 +2,7 @@
 
 mod own;
 mod places;
+mod versions;
 
 use std::path::{Path, PathBuf};
 
@@ -70,7 +71,7 @@ impl AgentUnderTest for CodexCli {
     }
 
     fn agent(&self, program: Program, environment: Environment) -> Agent {
-        agent_with(program, environment, CodexOptions::new()).into()
+        agent_with(program, environment, CodexOptions::new().bypass_sandbox(true)).into()
     }
 
     fn rules(&self, cli: &Pinned) -> Rules {
@@ -133,11 +134,13 @@ impl AgentUnderTest for CodexCli {
     }
 
     fn tool_call(&self, cli: &Pinned, command: &str) -> String {
-        if cli.at_least([0, 98, 0]) {
-            format!("[[tool exec_command {}]]", serde_json::json!({ "cmd": command }))
-        } else {
-            format!("[[tool shell {}]]", serde_json::json!({ "command": ["bash", "-lc", command] }))
-        }
+        let (tool, argument) =
+            if cli.at_least([0, 98, 0]) { ("exec_command", "cmd") } else { ("shell_command", "command") };
+        format!("[[tool {tool} {}]]", serde_json::json!({ argument: command }))
+    }
+
+    fn logged_out(&self, environment: Environment) -> Option<Environment> {
+        Some(environment.remove("FAKE_KEY"))
     }
 
     fn own_trials(&self, cli: &Pinned) -> Vec<Trial> {
@@ -156,6 +159,12 @@ impl AgentUnderTest for CodexCli {
         ];
         if cli.at_least([0, 148, 0]) {
             trials.push(trial!(cli, places::a_fork_in_the_users_own_home));
+            trials.push(trial!(cli, places::a_fork_whose_original_is_gone));
+        }
+        if cli.at_least([0, 148, 0]) && versions::older(cli).is_some() {
+            trials.push(trial!(cli, versions::a_session_of_an_older_version_goes_on));
+            trials.push(trial!(cli, versions::an_older_version_stands_aside));
+            trials.push(trial!(cli, versions::what_an_older_version_added_is_mended));
         }
         trials
     }
@@ -166,7 +175,7 @@ fn damages(cli: &Pinned) -> Vec<(Damage, Fate, Fate)> {
     let (newest, strict) = (cli.at_least([0, 148, 0]), cli.at_least([0, 117, 0]));
     let missing = Fate::Lost(Why::SessionMissing);
     // Older ones begin another session without a word.
-    let unfound = if strict { missing } else { Fate::Lost(Why::SessionReplaced) };
+    let unfound = if strict { missing } else { Fate::StandsAside(Why::SessionReplaced) };
     let refused = Fate::Lost(Why::SessionIncompatible);
     // 0.63 glues its next record to a line without an end, and loses it. With a look, the line is ended first.
     let cut = if cli.at_least([0, 98, 0]) { Fate::Resumes } else { Fate::ResumesOnce };
@@ -194,7 +203,7 @@ fn damages(cli: &Pinned) -> Vec<(Damage, Fate, Fate)> {
     damages.push(if newest {
         (OLDER_RECORDS, Fate::Resumes, Fate::StandsAside(Why::SessionUnindexed))
     } else {
-        (NEWER_FORMAT, Fate::StandsAside(Why::VersionCannotResume), Fate::Resumes)
+        (NEWER_FORMAT, Fate::StandsAside(Why::VersionCannotResume), Fate::ResumesOnce)
     });
     damages
 }

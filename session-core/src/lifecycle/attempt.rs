@@ -153,17 +153,19 @@ impl Lifecycle {
                 || capabilities.cost_scope == FigureScope::Process
                 || counters.cost_usd.is_none_or(|counter| *reported >= counter)
         });
-        let usage = evidence.observation.end.as_ref().map(|end| end.usage);
+        let usage = evidence.observation.end.as_ref().map(|end| end.usage).filter(|reported| {
+            verdict == Verdict::Completed
+                || capabilities.usage_scope == FigureScope::Process
+                || counters.usage.is_none_or(|counter| reported.less(counter).is_some())
+        });
         Ok(Tried {
             usage: usage
                 .map(|usage| usage_of_run(capabilities.usage_scope, counters.usage, usage))
                 .unwrap_or_default(),
             cost_usd: reported
                 .map(|reported| cost_of_run(capabilities.cost_scope, counters.cost_usd, reported)),
-            counters: Counters {
-                cost_usd: reported,
-                usage: usage.filter(|_| capabilities.usage_scope == FigureScope::Session),
-            },
+            // Also where this version starts at zero: the next run may be of one that goes on from there.
+            counters: Counters { cost_usd: reported, usage },
             course,
             verdict,
             evidence,

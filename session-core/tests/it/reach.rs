@@ -88,10 +88,26 @@ async fn tokens_that_an_agent_counts_over_its_resumes_are_of_the_run() {
         assert_eq!((result.usage.input_tokens, result.usage.output_tokens), (10, 1));
         assert_eq!(result.totals.usage.input_tokens, 10 * runs);
     }
+    // A failure shows no figure of the session.
+    bench.agent.will([Act::FailAtCost(Verdict::Transient, 0.0)]);
+    bench.fails("again").await;
+    assert_eq!(bench.run("again").await.usage.input_tokens, 10);
     // A fork goes on from its original's figures.
     let fork = LlmRequest::new("fork")
         .cwd("/w/demo")
         .session(SessionRef::new("issue-43", "scripted"))
         .fork_of(SessionRef::new("issue-42", "scripted"));
     assert_eq!(bench.lifecycle.run(fork).await.unwrap().usage.input_tokens, 10);
+}
+
+/// A newer version goes on counting where an older one began anew in every process.
+#[tokio::test]
+async fn tokens_are_of_the_run_where_a_newer_version_counts_on() {
+    let bench = bench();
+    assert_eq!(bench.run("one").await.usage.input_tokens, 10);
+    let mut newer = bench.agent.clone();
+    newer.capabilities.usage_scope = FigureScope::Session;
+    let agent = Agent::new(newer.clone()).with_catalog(Glass(newer));
+    let newer = bench.lifecycle.clone().agent(agent);
+    assert_eq!(newer.run(request("two")).await.unwrap().usage.input_tokens, 10);
 }

@@ -137,6 +137,8 @@ async fn interrupted(
             }
         };
         tokio::time::timeout(PATIENCE, come).await.unwrap();
+        // What the CLI says of its own accord at that moment, it says now; what is said later, nobody can wait for.
+        tokio::time::sleep(Duration::from_secs(1)).await;
         act(&recording, &cancel);
     };
     let (report, ()) = tokio::join!(running, acting);

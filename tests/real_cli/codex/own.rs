@@ -1,10 +1,11 @@
 //! What only Codex has: providers, one writer a session, and answers that nobody keeps.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rejoin::adapters::{CodexOptions, CodexProvider};
-use rejoin::core::{Lifecycle, Mode, NoSink, Program, RunId, Turn};
-use rejoin::{Cancel, Limits, NativeId, Route, RunError, SessionStore as _, Why};
+use rejoin::core::{Lifecycle, Mode, NoSink, Program, RunId, Turn, TurnReport};
+use rejoin::{Agent, Cancel, Limits, NativeId, Route, RunError, SessionStore as _, Warning, Why};
 
 use super::{agent_with, transcript};
 use crate::matrix::Turns;
@@ -44,6 +45,10 @@ pub(super) async fn a_key_that_is_not_there(cli: &Pinned) {
     fails_and_goes_on(&stage, "the key is not in the environment", without, Why::Unauthenticated).await;
     let next = stage.run("gamma").await.unwrap();
     assert_eq!((next.route, &next.session_id), (Route::Resumed, &first.session_id));
+    assert_eq!(
+        next.usage, stage.rules.usage,
+        "a failed run takes no tokens from the next one, and adds none"
+    );
 }
 
 pub(super) async fn a_configuration_that_is_broken(cli: &Pinned) {
@@ -94,8 +99,10 @@ pub(super) async fn another_writer(cli: &Pinned) {
     let stage = Stage::new(cli);
     let first = stage.run("alpha").await.unwrap();
     let id = first.session_id.clone().unwrap();
+    let (agent, dir) = (stage.agent(), dir_of(&stage).await);
+    let project = stage.place.project();
     let holder =
-        tokio::spawn(hold_the_session(stage.agent(), stage.place.project(), dir_of(&stage).await, id));
+        tokio::spawn(async move { without_a_lease(&agent, &project, &dir, &id, "[[hold turn]] held").await });
     while !stage.model.requests().iter().any(|r| r.user_texts.last().is_some_and(|t| t.contains("[[hold"))) {
         let calls = stage.model.model_calls() + 1;
         stage.model.wait_for_calls(calls, PATIENCE).await.unwrap();
@@ -117,30 +124,33 @@ pub(super) async fn another_writer(cli: &Pinned) {
     assert_eq!(reply(&third).first, "alpha");
 }
 
-async fn dir_of(stage: &Stage) -> std::path::PathBuf {
+/// The key's state dir.
+pub(super) async fn dir_of(stage: &Stage) -> PathBuf {
     stage.store().state_dir(&stage.key()).await.unwrap().unwrap()
 }
 
-async fn hold_the_session(
-    agent: rejoin::Agent,
-    cwd: std::path::PathBuf,
-    state_dir: std::path::PathBuf,
-    id: NativeId,
-) {
+/// Continues a session as somebody does who knows nothing of our leases and records.
+pub(super) async fn without_a_lease(
+    agent: &Agent,
+    cwd: &Path,
+    state_dir: &Path,
+    id: &NativeId,
+    prompt: &str,
+) -> TurnReport {
     let installation = agent.adapter().detect().await.unwrap();
     let turn = Turn {
         run: RunId::new(uuid::Uuid::new_v4()),
-        prompt: "[[hold turn]] held",
-        cwd: &cwd,
-        mode: Mode::Resume { id: &id },
+        prompt,
+        cwd,
+        mode: Mode::Resume { id },
         name: None,
         model: None,
-        state_dir: Some(&state_dir),
+        state_dir: Some(state_dir),
         installation: &installation,
         limits: &Limits::default(),
         cancel: &Cancel::new(),
     };
-    agent.adapter().run(turn, &mut NoSink).await.unwrap();
+    agent.adapter().run(turn, &mut NoSink).await.unwrap()
 }
 
 /// The answer is there, and nothing of it was kept: no session is bound that could not be continued.
@@ -152,8 +162,11 @@ pub(super) async fn a_transcript_that_cannot_be_written(cli: &Pinned) {
     std::fs::write(state_dir.join("sessions"), "").unwrap();
     let outcome = stage.row("sessions cannot be written", true, stage.request("alpha")).await;
     match outcome {
-        Ok(first) => assert_eq!(reply(&first).user_turns, 1),
-        Err(RunError::Failed { .. }) => {}
+        Ok(first) => {
+            assert_eq!(reply(&first).user_turns, 1);
+            assert!(first.warnings.contains(&Warning::NotPersisted), "{:?}", first.warnings);
+        }
+        Err(RunError::Failed { why, .. }) => assert_eq!(why, Why::AgentMisconfigured),
         Err(other) => panic!("{other:?}"),
     }
     std::fs::remove_file(state_dir.join("sessions")).unwrap();

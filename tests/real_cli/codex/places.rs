@@ -6,9 +6,10 @@ use std::sync::Arc;
 use rejoin::core::Lifecycle;
 use rejoin::process::SystemHost;
 use rejoin::stores::FsStore;
-use rejoin::{LlmRequest, Route, SessionRef};
+use rejoin::{LlmRequest, Route, SessionRef, Why};
 
 use super::transcript;
+use crate::matrix::Turns;
 use crate::pinned::Pinned;
 use crate::stage::{Stage, reply};
 
@@ -43,7 +44,7 @@ pub(super) async fn a_store_that_was_moved(cli: &Pinned) {
     std::fs::rename(stage.place.store(), &moved).unwrap();
     let before = stage.turns();
     let outcome = lifecycle_in(&stage, &moved).run(stage.request("beta")).await;
-    stage.note("a store that was moved", &outcome, crate::matrix::Turns::Counted(stage.turns() - before));
+    stage.note("a store that was moved", &outcome, Turns::Counted(stage.turns() - before));
     let second = outcome.unwrap();
     assert_eq!((second.route, &second.session_id), (Route::Resumed, &first.session_id));
     assert_eq!(reply(&second).user_turns, 2);
@@ -60,7 +61,7 @@ pub(super) async fn a_store_that_was_copied(cli: &Pinned) {
     let original = stage.kept(&id);
     let before = stage.turns();
     let outcome = lifecycle_in(&stage, &copy).run(stage.request("in the copy")).await;
-    stage.note("a store that was copied", &outcome, crate::matrix::Turns::Counted(stage.turns() - before));
+    stage.note("a store that was copied", &outcome, Turns::Counted(stage.turns() - before));
     let in_copy = outcome.unwrap();
     assert_eq!((in_copy.route, reply(&in_copy).user_turns), (Route::Resumed, 2));
     assert_eq!(stage.kept(&id), original, "the original is untouched");
@@ -77,7 +78,7 @@ pub(super) async fn the_users_own_home(cli: &Pinned) {
     assert_eq!(stage.place.state_files(), [0; 0].map(|_: u8| std::path::PathBuf::new()));
     let before = stage.turns();
     let outcome = lifecycle.run(stage.request("beta")).await;
-    stage.note("in the user's own home", &outcome, crate::matrix::Turns::Counted(stage.turns() - before));
+    stage.note("in the user's own home", &outcome, Turns::Counted(stage.turns() - before));
     let second = outcome.unwrap();
     assert_eq!((second.route, &second.session_id), (Route::Resumed, &first.session_id));
     assert_eq!(reply(&second).user_turns, 2);
@@ -92,11 +93,7 @@ pub(super) async fn a_fork_in_the_users_own_home(cli: &Pinned) {
     let before = stage.turns();
     let fork = request("beta").fork_of(SessionRef::new("issue-42", "codex"));
     let outcome = lifecycle.run(fork).await;
-    stage.note(
-        "fork in the user's own home",
-        &outcome,
-        crate::matrix::Turns::Counted(stage.turns() - before),
-    );
+    stage.note("fork in the user's own home", &outcome, Turns::Counted(stage.turns() - before));
     let forked = outcome.unwrap();
     assert_eq!((forked.route, reply(&forked).user_turns), (Route::Forked, 2));
     assert_ne!(forked.session_id, first.session_id);
@@ -105,4 +102,25 @@ pub(super) async fn a_fork_in_the_users_own_home(cli: &Pinned) {
     assert_eq!((again.route, reply(&again).user_turns), (Route::Resumed, 3));
     let original = lifecycle.run(stage.request("delta")).await.unwrap();
     assert_eq!((original.route, reply(&original).user_turns), (Route::Resumed, 2));
+}
+
+/// A fork holds only what is its own: without the original, nothing of it can be continued.
+pub(super) async fn a_fork_whose_original_is_gone(cli: &Pinned) {
+    let stage = Stage::new(cli);
+    let lifecycle = stage.lifecycle(true).state_dirs(false);
+    let first = lifecycle.run(stage.request("alpha")).await.unwrap();
+    let other = SessionRef::new("issue-42-b", "codex");
+    let request = |prompt: &str| LlmRequest::new(prompt).cwd(stage.place.project()).session(other.clone());
+    lifecycle.run(request("beta").fork_of(SessionRef::new("issue-42", "codex"))).await.unwrap();
+    let name = format!("-{}.jsonl", first.session_id.unwrap());
+    let sessions = stage.place.home().join(".codex/sessions");
+    let found =
+        std::process::Command::new("find").arg(&sessions).args(["-name", &format!("*{name}")]).output();
+    let original = String::from_utf8(found.unwrap().stdout).unwrap();
+    std::fs::remove_file(original.trim()).unwrap();
+    let before = stage.turns();
+    let outcome = lifecycle.run(request("gamma")).await;
+    stage.note("fork, its original is gone", &outcome, Turns::Counted(stage.turns() - before));
+    let third = outcome.unwrap();
+    assert_eq!((third.route, reply(&third).user_turns), (Route::FellBack(Why::SessionIncompatible), 1));
 }

@@ -82,7 +82,9 @@ pub(super) async fn a_required_resume_is_refused_when_the_session_is_gone(cli: &
     assert!(matches!(refused, Err(RunError::Refused { why: Why::SessionMissing })), "{refused:?}");
     let failed = stage.row("deleted, resume required, nobody looks", false, request()).await;
     let deleted = stage.rules.damages.iter().find(|(damage, ..)| *damage == Damage::Deleted);
-    let Some((_, _, Fate::Lost(expected))) = deleted else { panic!("{deleted:?}") };
+    let Some((_, _, Fate::Lost(expected) | Fate::StandsAside(expected))) = deleted else {
+        panic!("{deleted:?}")
+    };
     assert!(matches!(&failed, Err(RunError::Failed { why, .. }) if why == expected), "{failed:?}");
     assert_eq!(stage.bound().await, id, "the binding is kept");
 }
