@@ -137,7 +137,8 @@ impl Lifecycle {
             _ if less => Continuity::Replaced,
             None => Continuity::Unknown,
             Some(seen) if Some(seen) == asked.as_ref() => Continuity::Kept,
-            Some(_) if copies => Continuity::Renamed,
+            // A copy holds this turn, too: what does not is no copy, however long.
+            Some(_) if copies && holds_more(before.as_ref(), after.as_ref()) => Continuity::Renamed,
             Some(_) => Continuity::Replaced,
         };
         let same_file = matches!(continuity, Continuity::Kept | Continuity::Unknown);
@@ -242,6 +243,7 @@ impl Scene {
                 (None, None) => false,
             },
             why,
+            instead_of: resumed.map(|target| target.binding.native_id.clone()).filter(|id| *id != native_id),
             native_id,
         }
     }
@@ -255,6 +257,16 @@ fn holds_less(before: Option<&Inspection>, after: Option<&Inspection>) -> bool {
             after.presence != Presence::Present || after.user_turns < before.user_turns
         }
         _ => false,
+    }
+}
+
+/// Whether a session holds more than the one that it was made from, as far as anybody could look.
+pub(super) fn holds_more(original: Option<&Inspection>, copy: Option<&Inspection>) -> bool {
+    match (original, copy) {
+        (Some(original), Some(copy)) if original.presence == Presence::Present => {
+            copy.presence == Presence::Present && copy.user_turns > original.user_turns
+        }
+        _ => true,
     }
 }
 

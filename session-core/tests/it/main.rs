@@ -9,6 +9,7 @@ mod codec;
 mod decide_invariants;
 mod decide_oracle;
 mod decide_table;
+mod elsewhere;
 mod errors;
 mod explain;
 mod folders;

@@ -75,6 +75,8 @@ pub(crate) enum Act {
     Hang,
     /// Names another session, keeps the prompt there, and then never ends.
     HangElsewhere(&'static str),
+    /// Fails like this in another session, after it kept the turn there.
+    FailElsewhere(Verdict, &'static str),
     /// Says something without a word of its session, and crashes.
     TextThenCrash,
     /// Fails like this, with this cost figure.
@@ -195,6 +197,12 @@ impl AgentAdapter for Scripted {
                 say(AgentEvent::ModelCalled);
                 keep(id, Vec::new());
                 std::future::pending::<()>().await;
+            }
+            Act::FailElsewhere(failure, id) => {
+                verdict = failure;
+                say(AgentEvent::Session { id });
+                say(AgentEvent::ModelCalled);
+                keep(id, Vec::new());
             }
             Act::TextThenCrash => {
                 verdict = Verdict::Crashed;
