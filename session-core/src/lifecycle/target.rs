@@ -65,7 +65,9 @@ impl Lifecycle {
         let replaces = match &candidate.instead_of {
             Some(original) if candidate.replaces => {
                 let original = self.inspect(job, scene, original, scene.state_dir.clone()).await;
-                holds_more(original.as_ref(), look.as_ref())
+                // Without the original nobody can tell whether this is its copy.
+                original.as_ref().is_some_and(|original| original.presence == Presence::Present)
+                    && holds_more(original.as_ref(), look.as_ref())
             }
             _ => candidate.replaces,
         };

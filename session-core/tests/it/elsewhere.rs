@@ -70,6 +70,16 @@ async fn a_runner_that_dies_in_a_copy_leaves_the_copy() {
     assert_eq!(bench.run("three").await.text, "3", "one, two and three");
 }
 
+#[tokio::test]
+async fn what_may_be_no_copy_does_not_take_the_place_of_an_original_that_is_lost() {
+    let bench = copying();
+    let first = bench.run("one").await.session_id.unwrap();
+    bench.agent.will([Act::HangElsewhere(FOREIGN)]);
+    dies(&bench, request("two")).await;
+    bench.lose(first.as_str());
+    assert_eq!(bench.run("three").await.route, Route::FellBack(Why::SessionMissing));
+}
+
 /// Two mailboxes: what an agent says it is in, in the place of one's session, may be the other's.
 #[tokio::test]
 async fn the_session_of_another_mailbox_is_not_found_again_by_its_folder() {
