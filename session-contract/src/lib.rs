@@ -2,6 +2,7 @@
 // A case that is in no list would be dead code: forgetting one does not compile.
 #![deny(dead_code)]
 
+pub mod agent;
 mod case;
 pub mod dialect;
 pub mod lifecycle;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "the table is for people who ask for it with --nocapture")]
 
+mod agents;
 mod dialects;
 mod lifecycles;
 mod sample;
