@@ -1,0 +1,21 @@
+//! The real process runner over the fake agent holds the contract of adapters, and the lifecycle over the embedded store
+//! that of lifecycles.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod stage;
+
+use rejoin::stores::FsStore;
+use session_contract::{Scratch, agent_contract, lifecycle_contract};
+
+use stage::{CLAUDE, CODEX, Cli};
+
+agent_contract!(claude_code, async |scratch: &Scratch| Cli::new(scratch, &CLAUDE));
+agent_contract!(codex, async |scratch: &Scratch| Cli::new(scratch, &CODEX));
+
+// Its disk is slow; the walks over the store in memory are many more.
+lifecycle_contract!(
+    embedded_store,
+    async |scratch: &Scratch| FsStore::open(scratch.dir()).unwrap(),
+    cases = 50,
+);
