@@ -74,7 +74,7 @@ impl SessionCatalog for OpencodeCatalog {
         let look =
             blocking(move || Ok(find(&asked)?.map_or(Inspection::MISSING, |found| found.look))).await?;
         tracing::debug!(%id, path = ?look.path, presence = ?look.presence, turns = look.user_turns,
-            damaged = look.skipped_lines, misplaced = look.misplaced, "looked at a session");
+            misplaced = look.misplaced, "looked at a session");
         Ok(look)
     }
 
@@ -226,7 +226,6 @@ impl Tally {
             answers: self.answers,
             bytes: self.bytes,
             began_in: self.began_in,
-            skipped_lines: self.broken,
             ..Inspection::MISSING
         }
     }

@@ -66,8 +66,11 @@ impl AgentUnderTest for OpencodeCli {
     }
 
     fn environment(&self, place: &Place, bare: Environment) -> Environment {
-        // Plugins would be fetched; and the folder that a shell is in need not be that of the run.
-        bare.set("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1").set("PWD", place.home())
+        // Plugins would be fetched. The folder that a shell is in need not be that of the run, and a password for a
+        // server of the user's locks 1.15.13 out of its own.
+        bare.set("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1")
+            .set("PWD", place.home())
+            .set("OPENCODE_SERVER_PASSWORD", "for another server")
     }
 
     fn agent(&self, program: Program, environment: Environment) -> Agent {
