@@ -139,9 +139,9 @@ impl Lifecycle {
         for former in ledger.formers_of(&here) {
             let Some(binding) = binding_of(former) else { continue };
             let look = self.inspect(job, scene, &binding.native_id, scene.state_dir.clone()).await;
-            // One whose file is lost leaves the place to the next.
+            // One whose file is lost leaves the place to the next. Where nobody can look, the agent will tell.
             let there = [Presence::Present, Presence::Unreadable];
-            if look.as_ref().is_some_and(|look| there.contains(&look.presence)) {
+            if look.as_ref().is_none_or(|look| there.contains(&look.presence)) {
                 return self.aim_with(job, scene, binding, look, former.failed_resumes).await;
             }
         }

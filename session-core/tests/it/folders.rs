@@ -147,3 +147,22 @@ async fn a_fork_never_enters_its_original() {
         assert!(!text.contains(&format!("\"native_id\": \"{source}\"")), "{text}");
     }
 }
+
+#[tokio::test]
+async fn where_nobody_can_look_each_folder_has_its_conversation_too() {
+    let bench = bench_with(Scripted::new(), false);
+    let other = ("/w/other".into(), folder("/w/other", 3, "/w/other/.git"));
+    bench.host.folders.lock().unwrap().extend([other]);
+    let here = bench.run("here").await.session_id.unwrap();
+    let there = bench.lifecycle.run(request("there").cwd("/w/other")).await.unwrap().session_id;
+    let back = bench.run("back").await;
+    assert_eq!((back.route, back.session_id.as_ref()), (Route::Resumed, Some(&here)));
+    let again = bench.lifecycle.run(request("again").cwd("/w/other")).await.unwrap();
+    assert_eq!((again.route, &again.session_id), (Route::Resumed, &there));
+    // The agent tells that one is lost, and the other is left alone.
+    bench.lose(here.as_str());
+    let anew = bench.run("anew").await;
+    assert_eq!((anew.route, anew.attempts.len()), (Route::FellBack(Why::SessionMissing), 2));
+    assert_eq!(bench.lifecycle.run(request("there").cwd("/w/other")).await.unwrap().session_id, there);
+    assert_eq!(bench.run("and here").await.session_id, anew.session_id);
+}
