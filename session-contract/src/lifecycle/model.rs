@@ -121,7 +121,7 @@ impl Memory {
             return Want { target: None, obstacles };
         };
         let away = scene.away(&bound.id);
-        let there = |known: &&Known| scene.look(&known.id).is_some_and(|health| !health.is_lost());
+        let there = |known: &&Known| scene.look(&known.id).is_none_or(|health| !health.is_lost());
         let former =
             self.formers(scene).into_iter().find(there).filter(|_| away.is_some() && obstacles.is_empty());
         let target = former.unwrap_or(bound);
