@@ -177,7 +177,14 @@ fn told(ran: &Ran<'_>) -> Option<Why> {
 
 /// Whether the run is to begin as a copy.
 fn is_fork(ran: &Ran<'_>, settled: &Memory) -> bool {
-    let readable = matches!(store_obstacle(ran), None | Some(Why::RecordCorrupt));
+    let readable = match store_obstacle(ran) {
+        None => true,
+        // Nobody knows then whether there is a conversation already.
+        Some(Why::RecordCorrupt) => {
+            ran.run.fault != Some(Fault::SetAside) || ran.run.policy != ResumePolicy::Never
+        }
+        Some(_) => false,
+    };
     ran.run.fork && !settled.has_session() && readable
 }
 
@@ -283,12 +290,13 @@ pub(crate) fn carried_on(ran: &Ran<'_>, memory: &Memory, settled: &Memory, want:
                 if unsaved { vec![next, memory.clone()] } else { vec![next] }
             }
             Err(RunError::Refused { .. }) => vec![settled.clone(), memory.clone()],
-            Err(RunError::Agent(_)) if ran.run.fault.is_none() => {
+            Err(RunError::Agent(_)) => {
                 let mut next = settled.clone();
                 if want.obstacles.contains(&Why::ResumeKeepsFailing) {
                     next.tally(target, Count::Skipped);
                 }
-                vec![settled.clone(), next]
+                let noted = if ran.run.fault.is_some() { interrupted() } else { vec![settled.clone()] };
+                noted.into_iter().chain([next]).collect()
             }
             _ => interrupted(),
         },

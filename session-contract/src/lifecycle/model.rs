@@ -162,16 +162,25 @@ impl Memory {
             old.over |= condemned && target.is_none_or(|target| target == old.id);
             self.past.push((old, Standing::Left));
         }
-        for (known, _) in &mut self.past {
-            known.over |= condemned && Some(known.id.as_str()) == target;
+        if let Some(target) = target.filter(|_| condemned) {
+            self.give_up(target);
         }
         self.bound = Some(Known { row, ..Self::known(id) });
     }
 
     fn poison(&mut self, id: &str) {
-        let past = self.past.iter_mut().map(|(known, _)| known);
-        for known in past.chain(self.bound.as_mut()).filter(|known| known.id == id) {
+        for bound in self.bound.iter_mut().filter(|bound| bound.id == id) {
+            bound.over = true;
+        }
+        self.give_up(id);
+    }
+
+    /// A session of the past was tried, and cannot be continued: it was the one of its folder, and what came beside it
+    /// before is not gone back to.
+    fn give_up(&mut self, id: &str) {
+        for (known, standing) in self.past.iter_mut().filter(|(known, _)| known.id == id) {
             known.over = true;
+            *standing = Standing::Left;
         }
     }
 
