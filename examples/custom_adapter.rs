@@ -63,7 +63,9 @@ impl CliDialect for Notes {
     }
 
     fn accepts_id(&self, id: &NativeId) -> bool {
-        id.as_str().len() == 36
+        // A UUID: it is a part of a path and of a command line, so nothing else is.
+        let is_part = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+        id.as_str().len() == 36 && id.is_argument_safe() && id.as_str().bytes().all(is_part)
     }
 
     fn command(&self, turn: &Turn<'_>, _: &EnvMap) -> Result<CommandSpec, CommandError> {
