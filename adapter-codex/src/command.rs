@@ -6,7 +6,7 @@ use std::path::Path;
 use session_core::error::CommandError;
 use session_core::{CommandSpec, EnvChange, Mode, NativeId, Turn, Version};
 
-use crate::options::{CodexOptions, toml_text};
+use crate::options::{CodexOptions, SandboxMode, toml_text};
 use crate::state::{NESTING_MARKERS, index_dir};
 use crate::transcript::is_thread_id;
 
@@ -117,7 +117,8 @@ fn configuration(options: &CodexOptions, turn: &Turn<'_>) -> Vec<(String, String
     if let Some(effort) = &options.effort {
         set("model_reasoning_effort", toml_text(effort));
     }
-    if let (Some(trust), Some(cwd)) = (options.trust, turn.cwd.to_str()) {
+    let trust = options.trust.or_else(|| would_note_trust(options, turn).then_some(false));
+    if let (Some(trust), Some(cwd)) = (trust, turn.cwd.to_str()) {
         let level = if trust { "trusted" } else { "untrusted" };
         set("projects", format!("{{{}={{trust_level=\"{level}\"}}}}", toml_text(cwd)));
     }
@@ -136,6 +137,14 @@ fn configuration(options: &CodexOptions, turn: &Turn<'_>) -> Vec<(String, String
     }
     all.extend(options.config.iter().cloned());
     all
+}
+
+/// Whether the run would note its folder as trusted in the user's own configuration, which a state dir shows: 0.130 does
+/// so where commands may write and nothing is said of the folder; 0.98 and 0.171 do not.
+fn would_note_trust(options: &CodexOptions, turn: &Turn<'_>) -> bool {
+    let version = turn.installation.version.as_ref();
+    let may_write = options.bypass || options.sandbox != Some(SandboxMode::ReadOnly);
+    turn.state_dir.is_some() && may_write && known(version, 0, 98, 1) && !known(version, 0, 171, 0)
 }
 
 /// The prompt on stdin, so that the model gets it verbatim.

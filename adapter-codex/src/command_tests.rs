@@ -212,6 +212,27 @@ fn the_index_of_a_state_dir_is_named_above_the_users_configuration() {
     assert!(case.args(FRESH).starts_with("-c sqlite_home=\"/s \\\"x/index\" exec"));
 }
 
+/// 0.130 would note the folder as trusted in the user's own file, for everybody and for good.
+#[test]
+fn no_run_in_a_state_dir_writes_trust_into_the_users_configuration() {
+    let mut case = Case::new("0.130.0");
+    let noted = "projects={\"/w\"={trust_level=\"untrusted\"}}";
+    assert!(!case.args(FRESH).contains("projects"), "the user's own home is used as it is");
+    case.state_dir = Some(PathBuf::from("/s"));
+    assert!(case.args(FRESH).contains(noted), "the configuration may let commands write");
+    for version in ["0.98.0", "0.171.0"] {
+        case.version = Some(version);
+        assert!(!case.args(FRESH).contains("projects"), "{version} writes nothing");
+    }
+    case.version = Some("0.130.0");
+    case.dialect = CodexDialect::new(CodexOptions::new().sandbox(SandboxMode::ReadOnly));
+    assert!(!case.args(FRESH).contains("projects"));
+    case.dialect = CodexDialect::new(CodexOptions::new().sandbox(SandboxMode::ReadOnly).bypass_sandbox(true));
+    assert!(case.args(FRESH).contains(noted));
+    case.dialect = CodexDialect::new(CodexOptions::new().trust_project(true));
+    assert!(case.args(FRESH).contains("trust_level=\"trusted\""));
+}
+
 #[test]
 fn traffic_that_is_not_needed_can_be_switched_off() {
     let mut case = Case::new("0.171.0");

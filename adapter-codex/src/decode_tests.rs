@@ -35,6 +35,13 @@ fn the_session_is_named_before_the_model_is_called() {
     assert_eq!(events(&[r#"{"type":"thread.started"}"#]), ["ModelCalled"]);
 }
 
+/// The first line is the only one that names the session.
+#[test]
+fn a_mark_before_the_first_line_does_not_hide_it() {
+    let marked = format!("\u{feff}{}", started(S1));
+    assert_eq!(events(&[&marked])[0], format!("Session {{ id: {S1:?} }}"));
+}
+
 #[test]
 fn nothing_else_names_a_session() {
     let lines = [

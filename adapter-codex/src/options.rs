@@ -180,10 +180,9 @@ impl CodexOptions {
     }
 
     /// Whether the folder of the run is a trusted project: its `.codex` folder is then read, which can name programs
-    /// to run. Default: what the user's configuration says.
-    ///
-    /// Without this, 0.130 notes a folder as trusted in the user's `config.toml` once it ran there with
-    /// [`SandboxMode::WorkspaceWrite`] or more (0.63, 0.98 and 0.171 do not).
+    /// to run. Default: what the user's configuration says; but with a state dir, versions after 0.98 and before 0.171
+    /// take it for untrusted where commands may write: 0.130 would otherwise note it as trusted in the user's own
+    /// `config.toml`, for everybody and for good.
     #[must_use]
     pub const fn trust_project(mut self, yes: bool) -> Self {
         self.trust = Some(yes);

@@ -100,8 +100,9 @@ pub(crate) struct Tokens {
     pub(crate) output_tokens: Option<u64>,
 }
 
-/// Reads a line. `None`: it is no JSON object.
+/// Reads a line. `None`: it is no JSON object. A byte order mark before it, as wrappers may write one, is nothing.
 pub(crate) fn parse(line: &[u8]) -> Option<Line<'_>> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     if line.trim_ascii_start().first() != Some(&b'{') {
         return None;
     }

@@ -74,7 +74,7 @@ impl SessionCatalog for OpencodeCatalog {
         let look =
             blocking(move || Ok(find(&asked)?.map_or(Inspection::MISSING, |found| found.look))).await?;
         tracing::debug!(%id, path = ?look.path, presence = ?look.presence, turns = look.user_turns,
-            damaged = look.skipped_lines, misplaced = look.misplaced, "looked at a session");
+            misplaced = look.misplaced, "looked at a session");
         Ok(look)
     }
 
@@ -110,16 +110,19 @@ impl SessionCatalog for OpencodeCatalog {
         look: &Inspection,
         mend: Mend,
     ) -> Result<bool, CatalogError> {
-        let (Mend::PutInPlace, Some(from), Some(state)) = (mend, look.path.clone(), query.state_dir) else {
-            return Ok(false);
-        };
+        let (Some(path), Some(state)) = (look.path.clone(), query.state_dir) else { return Ok(false) };
         let to = crate::state::database_of(state, query.id);
         let (asked, bytes) = (self.asked(&query), look.bytes);
-        let moved = blocking(move || place::put(&asked, &from, bytes, &to)).await?;
-        if moved {
-            tracing::warn!(id = %query.id, "a session's database was given the session's name");
+        let done = blocking(move || match mend {
+            Mend::PutInPlace => place::put(&asked, &path, bytes, &to),
+            Mend::SetAside => place::take_away(&asked, &path),
+            _ => Ok(false),
+        });
+        let done = done.await?;
+        if done {
+            tracing::warn!(id = %query.id, path = ?look.path, ?mend, "a database was moved");
         }
-        Ok(moved)
+        Ok(done)
     }
 }
 
@@ -143,7 +146,8 @@ fn unreadable(path: &Path) -> Inspection {
 fn find(asked: &Asked) -> Result<Option<Found>, CatalogError> {
     let places = &asked.places;
     for store in &places.here {
-        let look = look(asked, store)?;
+        let mut look = look(asked, store)?;
+        look.in_the_way &= places.is_shared;
         if look.presence != Presence::Missing {
             return Ok(Some(Found { store: store.clone(), look, is_here: true }));
         }
@@ -222,7 +226,6 @@ impl Tally {
             answers: self.answers,
             bytes: self.bytes,
             began_in: self.began_in,
-            skipped_lines: self.broken,
             ..Inspection::MISSING
         }
     }

@@ -30,6 +30,31 @@ async fn a_database_with_another_name_is_given_the_sessions_own() {
 }
 
 #[tokio::test]
+async fn a_damaged_database_that_is_in_the_way_is_set_aside() {
+    for (version, in_the_way) in [("1.2.1", true), ("1.15.13", false), ("1.18.33", false)] {
+        let stage = Stage::with_session(version);
+        std::fs::write(stage.database(), [7; 8192]).unwrap();
+        let look = stage.look().await;
+        assert_eq!((look.presence, look.in_the_way), (Presence::Damaged, in_the_way), "{version}");
+        let (id, parsed) = (NativeId::new(S1), Version::parse(version));
+        let catalog = OpencodeCatalog::new(EnvMap::new());
+        let query = stage.query(&id, parsed.as_ref());
+        assert_eq!(catalog.mend(query, &look, Mend::SetAside).await.unwrap(), in_the_way, "{version}");
+        assert_eq!(stage.database().exists(), !in_the_way);
+        if in_the_way {
+            let aside = place::beside_for_tests(&stage.database(), ".aside-1");
+            assert_eq!(std::fs::read(aside).unwrap(), [7; 8192], "nothing is lost");
+            assert_eq!(stage.presence().await, Presence::Missing);
+        }
+    }
+    // Records that are damaged are no reason to take the others away.
+    let stage = Stage::with_session("1.2.1");
+    stage.change("UPDATE message SET data = 'x'");
+    let look = stage.look().await;
+    assert_eq!((look.presence, look.in_the_way), (Presence::Damaged, false));
+}
+
+#[tokio::test]
 async fn a_database_in_use_is_not_moved() {
     let stage = Stage::new("1.18.33");
     let from = stage.path("new-1.db");

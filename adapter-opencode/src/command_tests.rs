@@ -203,7 +203,9 @@ fn the_child_is_told_its_folder_and_nothing_of_an_outer_agent() {
     for command in &commands {
         assert_eq!(value(command, "PWD"), Some("/w"));
         assert_eq!(value(command, "OPENCODE_DISABLE_AUTOUPDATE"), Some("1"));
-        assert!(command.env.contains(&EnvChange::remove("OPENCODE_RUN_ID")));
+        for marker in ["OPENCODE_RUN_ID", "OPENCODE_SERVER_PASSWORD"] {
+            assert!(command.env.contains(&EnvChange::remove(marker)), "{marker}");
+        }
     }
     let probe = case.dialect.version_probe();
     assert_eq!(line(&probe), "--version");

@@ -9,9 +9,18 @@ use std::path::{Path, PathBuf};
 use session_core::{EnvChange, EnvMap, Link, Mount, NativeId, StateLayout, Version};
 
 /// Variables that tell an agent that it runs inside another one. A child never gets them. Seen in the environment of
-/// tools (1.1.65 to 1.18.33); `AGENT` is left alone, as others use it, too.
-pub const NESTING_MARKERS: &[&str] =
-    &["OPENCODE", "OPENCODE_PID", "OPENCODE_PROCESS_ROLE", "OPENCODE_RUN_ID"];
+/// tools (1.1.65 to 1.18.33); `AGENT` is left alone, as others use it, too. With the log on
+/// stderr, a program that waits without end would be heard all the time. The last two belong to a server of the user's:
+/// with them, 1.15.13 locks itself out of the server that it makes for a run, and says that there is no session.
+pub const NESTING_MARKERS: &[&str] = &[
+    "OPENCODE",
+    "OPENCODE_PID",
+    "OPENCODE_PRINT_LOGS",
+    "OPENCODE_PROCESS_ROLE",
+    "OPENCODE_RUN_ID",
+    "OPENCODE_SERVER_PASSWORD",
+    "OPENCODE_SERVER_USERNAME",
+];
 
 pub(crate) const DATABASE: &str = "OPENCODE_DB";
 const DATA_HOME: &str = "XDG_DATA_HOME";

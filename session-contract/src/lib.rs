@@ -4,6 +4,9 @@
 
 mod case;
 pub mod dialect;
+pub mod lifecycle;
 mod macros;
+mod scratch;
 
 pub use case::{Case, assert_case, failures};
+pub use scratch::Scratch;

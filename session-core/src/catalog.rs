@@ -65,6 +65,8 @@ pub struct Inspection {
     pub archived: bool,
     /// Whether it lies in the state dir, but not where this version looks for it.
     pub misplaced: bool,
+    /// Whether what is damaged is in the way of a new session, too.
+    pub in_the_way: bool,
     /// The oldest version of the agent that may continue it.
     pub needs_version: Option<[u64; 3]>,
 }
@@ -81,6 +83,9 @@ pub enum Mend {
     Unarchive,
     /// Put the file where this version of the agent looks for it.
     PutInPlace,
+    /// Give a damaged file that is in the way of a new session another name, beside its old one. This one is for a run
+    /// that starts fresh.
+    SetAside,
 }
 
 impl Mend {
@@ -89,7 +94,7 @@ impl Mend {
     pub const fn needs_own_dir(self) -> bool {
         match self {
             Self::EndLastLine => false,
-            Self::NumberRecords | Self::Unarchive | Self::PutInPlace => true,
+            Self::NumberRecords | Self::Unarchive | Self::PutInPlace | Self::SetAside => true,
         }
     }
 }
@@ -110,6 +115,7 @@ impl Inspection {
         unnumbered: 0,
         archived: false,
         misplaced: false,
+        in_the_way: false,
         needs_version: None,
     };
 
@@ -120,6 +126,7 @@ impl Inspection {
             (self.unnumbered > 0, Mend::NumberRecords),
             (self.archived, Mend::Unarchive),
             (self.misplaced, Mend::PutInPlace),
+            (self.in_the_way, Mend::SetAside),
         ];
         ailments.into_iter().filter_map(|(ails, mend)| ails.then_some(mend))
     }

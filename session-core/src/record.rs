@@ -57,6 +57,9 @@ pub struct Candidate {
     /// Why the binding in force was not resumed, as a code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// The session that was to be continued, where the agent named this one in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<NativeId>,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

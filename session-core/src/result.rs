@@ -97,7 +97,7 @@ pub enum Warning {
     Reclaimed(u32),
     /// The last line of the session's file was cut off; the agent leaves that line out.
     TornTail,
-    /// The session's file was mended before the resume, without losing anything of it.
+    /// The session's file was mended before the run, without losing anything of it.
     Mended(Mend),
     /// So many lines or records of the session's file are lost to the agent, which leaves them out in silence.
     Holes(u64),
@@ -129,6 +129,9 @@ impl fmt::Display for Warning {
                 "records of an older version in the session's file had no numbers, and were given them",
             ),
             Self::Mended(Mend::Unarchive) => f.write_str("the session was archived, and was put back"),
+            Self::Mended(Mend::SetAside) => {
+                f.write_str("a damaged file was in the way of a new session, and was set aside")
+            }
             Self::Mended(Mend::PutInPlace) => {
                 f.write_str("the session's file was put where this version of the agent looks for it")
             }

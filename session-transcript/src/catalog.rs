@@ -192,7 +192,8 @@ fn sum_up(format: &dyn TranscriptFormat, path: PathBuf, tally: Tally) -> Inspect
         skipped_lines: tally.skipped_lines,
         missing_records: tally.missing_records,
         unnumbered: tally.unnumbered,
-        misplaced: false,
         needs_version: tally.needs_version,
+        // The rest is for formats of another kind.
+        ..Inspection::MISSING
     }
 }

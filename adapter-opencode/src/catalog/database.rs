@@ -84,9 +84,12 @@ pub(super) fn inspect(
     match looked {
         Ok(None) => Ok(Inspection::MISSING),
         Ok(Some(tally)) => Ok(tally.sum_up(path)),
-        Err(Ailment::Damaged) => {
-            Ok(Inspection { presence: Presence::Damaged, path: Some(path.to_owned()), ..Inspection::MISSING })
-        }
+        Err(Ailment::Damaged) => Ok(Inspection {
+            presence: Presence::Damaged,
+            path: Some(path.to_owned()),
+            in_the_way: true,
+            ..Inspection::MISSING
+        }),
         Err(Ailment::Denied | Ailment::Unknown) => Ok(unreadable(path)),
         Err(Ailment::Other(error)) => Err(failed(path, error)),
     }

@@ -29,6 +29,16 @@ pub(super) fn put(asked: &Asked, from: &Path, bytes: u64, to: &Path) -> Result<b
     Ok(true)
 }
 
+/// Gives a database that is damaged, and in the way of a new session, another name beside its old one.
+pub(super) fn take_away(asked: &Asked, path: &Path) -> Result<bool, CatalogError> {
+    let found = find(asked)?;
+    let still = found.is_some_and(|found| found.look.in_the_way && found.look.path.as_deref() == Some(path));
+    if still {
+        set_aside(path).map_err(|error| failed(path, error))?;
+    }
+    Ok(still)
+}
+
 /// Writes the log into the database. `false`: somebody else uses it.
 fn write_log(path: &Path) -> Result<bool, rusqlite::Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -24,12 +24,7 @@ pub(super) fn inspect(root: &Path, id: &NativeId) -> Result<Inspection, CatalogE
         read => read.map_err(|error| failed(&path, error))?,
     };
     let Ok(session) = serde_json::from_slice::<Session>(&bytes) else {
-        return Ok(Inspection {
-            presence: Presence::Damaged,
-            path: Some(path),
-            skipped_lines: 1,
-            ..Inspection::MISSING
-        });
+        return Ok(Inspection { presence: Presence::Damaged, path: Some(path), ..Inspection::MISSING });
     };
     let mut tally = Tally { began_in: Some(session.directory.into()), ..Tally::default() };
     for (name, data) in messages {

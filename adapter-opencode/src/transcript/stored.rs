@@ -22,6 +22,8 @@ pub(crate) enum Store {
 pub(crate) struct Places {
     /// Where the version looks, best first.
     pub(crate) here: Vec<Store>,
+    /// Whether all sessions of the state dir lie there in one database: what ails that is in the way of a new one.
+    pub(crate) is_shared: bool,
     /// Databases of the state dir that the version would read if they had the session's name.
     pub(crate) movable: Vec<PathBuf>,
     /// A folder whose other databases would be read, too.
@@ -53,6 +55,7 @@ fn in_state_dir(state: &Path, query: &SessionQuery<'_>) -> Places {
                 if migrates(query) { (vec![own, tree], Vec::new()) } else { (vec![own], vec![tree]) };
             Places {
                 here,
+                is_shared: false,
                 movable: vec![shared],
                 movable_in: Some(state.to_owned()),
                 elsewhere,
@@ -61,6 +64,7 @@ fn in_state_dir(state: &Path, query: &SessionQuery<'_>) -> Places {
         }
         Family::Shared => Places {
             here: vec![Store::Database(shared), tree],
+            is_shared: true,
             elsewhere_in: Some(state.to_owned()),
             ..Places::default()
         },

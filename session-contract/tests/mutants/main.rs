@@ -4,5 +4,6 @@
 #![expect(clippy::print_stdout, reason = "the table is for people who ask for it with --nocapture")]
 
 mod dialects;
+mod lifecycles;
 mod sample;
 mod table;

@@ -3,7 +3,7 @@
 use crate::decide::{Activity, Attempt, Bound, Continuity, Persisted, Verdict, Why, condemns, weigh};
 use crate::error::{AgentError, Chain};
 use crate::{
-    AgentEvent, Counters, EventSink, FigureScope, ForkSupport, IdOnResume, Inspection, Mode, NativeId,
+    AgentEvent, Counters, EventSink, FigureScope, ForkSupport, IdOnResume, Inspection, Mend, Mode, NativeId,
     Presence, Recorded, SessionName, Turn, TurnReport, Warning, cost_of_run, usage_of_run,
 };
 
@@ -75,7 +75,14 @@ impl Lifecycle {
         if first && matches!(ledger.recorded, Recorded::LostRace) {
             return Err(NotTried::Raced);
         }
-        let mended = if first { self.mend(job, scene, resumed).await } else { Vec::new() };
+        let ailing = match course.attempt {
+            Attempt::Resume => resumed,
+            Attempt::Fresh | Attempt::Fallback => scene.target.as_ref().filter(|target| !target.is_fork),
+        };
+        let mended = match ailing {
+            Some(target) if first => self.mend(job, scene, course.attempt, target).await,
+            _ => Vec::new(),
+        };
 
         let named = Named::default();
         let known = chosen.clone().or_else(|| resumed.map(|target| target.binding.native_id.clone()));
@@ -130,7 +137,8 @@ impl Lifecycle {
             _ if less => Continuity::Replaced,
             None => Continuity::Unknown,
             Some(seen) if Some(seen) == asked.as_ref() => Continuity::Kept,
-            Some(_) if copies => Continuity::Renamed,
+            // A copy holds this turn, too: what does not is no copy, however long.
+            Some(_) if copies && holds_more(before.as_ref(), after.as_ref()) => Continuity::Renamed,
             Some(_) => Continuity::Replaced,
         };
         let same_file = matches!(continuity, Continuity::Kept | Continuity::Unknown);
@@ -171,16 +179,15 @@ impl Lifecycle {
         })
     }
 
-    /// Mends a file that is about to be continued, where it did not change since it was looked at, by cures that lose
-    /// nothing. Where one fails, the resume is tried as it is.
-    async fn mend(&self, job: &Job<'_>, scene: &Scene, target: Option<&Target>) -> Vec<Warning> {
+    /// Mends a file that is about to be continued, or takes away what is in the way of a new one, where it did not change
+    /// since it was looked at, by cures that lose nothing. Where one fails, the attempt is made as it is.
+    async fn mend(&self, job: &Job<'_>, scene: &Scene, attempt: Attempt, target: &Target) -> Vec<Warning> {
         let mut warnings = Vec::new();
-        let (Some(target), Some(catalog), true) = (target, job.agent.catalog(), self.mend) else {
-            return warnings;
-        };
+        let (Some(catalog), true) = (job.agent.catalog(), self.mend) else { return warnings };
         let id = &target.binding.native_id;
         let Some(mut look) = target.before.clone() else { return warnings };
-        let mends: Vec<_> = look.mends().collect();
+        let continues = attempt == Attempt::Resume;
+        let mends: Vec<_> = look.mends().filter(|mend| (*mend != Mend::SetAside) == continues).collect();
         for mend in mends {
             if mend.needs_own_dir() && scene.state_dir.is_none() {
                 continue;
@@ -236,6 +243,7 @@ impl Scene {
                 (None, None) => false,
             },
             why,
+            instead_of: resumed.map(|target| target.binding.native_id.clone()).filter(|id| *id != native_id),
             native_id,
         }
     }
@@ -249,6 +257,16 @@ fn holds_less(before: Option<&Inspection>, after: Option<&Inspection>) -> bool {
             after.presence != Presence::Present || after.user_turns < before.user_turns
         }
         _ => false,
+    }
+}
+
+/// Whether a session holds more than the one that it was made from, as far as anybody could look.
+pub(super) fn holds_more(original: Option<&Inspection>, copy: Option<&Inspection>) -> bool {
+    match (original, copy) {
+        (Some(original), Some(copy)) if original.presence == Presence::Present => {
+            copy.presence == Presence::Present && copy.user_turns > original.user_turns
+        }
+        _ => true,
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) struct NewSession {
     pub(super) forked_from: Option<NativeId>,
     pub(super) replaces: bool,
     pub(super) why: Option<Why>,
+    pub(super) instead_of: Option<NativeId>,
 }
 
 /// What the end of a run says beside the settlement.
@@ -90,7 +91,8 @@ impl Ledger {
 
     /// Notes a session that is about to start, or was just named: pending, beside the binding in force.
     pub(super) fn propose(&mut self, session: NewSession, now: Timestamp) {
-        let NewSession { native_id, began_in, agent_version, forked_from, replaces, why } = session;
+        let NewSession { native_id, began_in, agent_version, forked_from, replaces, why, instead_of } =
+            session;
         if let Some(candidate) = &mut self.record.candidate
             && candidate.binding.native_id == native_id
         {
@@ -112,6 +114,7 @@ impl Ledger {
             },
             replaces,
             why: why.map(|why| why.code().to_owned()),
+            instead_of,
             extra: serde_json::Map::new(),
         });
         self.record.updated_at = now;
@@ -130,14 +133,20 @@ impl Ledger {
                 self.record.binding = Some(candidate.binding);
                 self.fact = RecordFact::Pending;
             }
-            // One that stands in the past already stays there as it is.
-            Adoption::SetAside
-                if !self.record.past.iter().any(|f| f.native_id == candidate.binding.native_id) =>
-            {
-                self.record.retire(&candidate.binding, STOOD_ASIDE, now, true);
+            Adoption::SetAside if !self.knows(&candidate.binding.native_id) => {
+                // What came in the place of another session may be anybody's.
+                let replaced = candidate.instead_of.is_some();
+                let why = if replaced { Why::SessionReplaced.code() } else { STOOD_ASIDE };
+                self.record.retire(&candidate.binding, why, now, true);
             }
             Adoption::SetAside | Adoption::Drop => {}
         }
+    }
+
+    /// Whether the session has its place already.
+    fn knows(&self, id: &NativeId) -> bool {
+        let bound = self.record.binding.as_ref().is_some_and(|binding| binding.native_id == *id);
+        bound || self.record.past.iter().any(|former| former.native_id == *id)
     }
 
     fn bind(&mut self, mut binding: Binding, why: &str, now: Timestamp) {

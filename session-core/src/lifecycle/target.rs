@@ -11,6 +11,7 @@ use crate::{Binding, Folder, ForkSupport, Former, Inspection, Phase, Presence, S
 
 use super::Lifecycle;
 use super::admit::Job;
+use super::attempt::holds_more;
 use super::ledger::{FAILING, Ledger};
 use super::resolve::Scene;
 
@@ -61,6 +62,15 @@ impl Lifecycle {
     ) -> Option<(Binding, Inspection)> {
         let candidate = ledger.record.candidate.clone()?;
         let look = self.inspect(job, scene, &candidate.binding.native_id, scene.state_dir.clone()).await;
+        let replaces = match &candidate.instead_of {
+            Some(original) if candidate.replaces => {
+                let original = self.inspect(job, scene, original, scene.state_dir.clone()).await;
+                // Without the original nobody can tell whether this is its copy.
+                original.as_ref().is_some_and(|original| original.presence == Presence::Present)
+                    && holds_more(original.as_ref(), look.as_ref())
+            }
+            _ => candidate.replaces,
+        };
         let adoption = adopt(AdoptFacts {
             leftover: match look.as_ref().map(|look| look.presence) {
                 None => Leftover::Unknown,
@@ -68,7 +78,7 @@ impl Lifecycle {
                 Some(Presence::Missing | Presence::Empty | Presence::Damaged) => Leftover::Nothing,
                 Some(Presence::Unreadable) => Leftover::Unknown,
             },
-            replaces: candidate.replaces,
+            replaces,
             bound: if ledger.record.binding.is_some() { Bound::Yes } else { Bound::No },
         });
         ledger.adopt(adoption, self.host.now());

@@ -31,8 +31,9 @@ impl SessionCatalog for Altered {
         Glass(self.agent.clone()).last_said(query, bytes).await
     }
 
-    async fn mend(&self, _: SessionQuery<'_>, _: &Inspection, _: Mend) -> Result<bool, CatalogError> {
-        Ok(false)
+    async fn mend(&self, _: SessionQuery<'_>, _: &Inspection, mend: Mend) -> Result<bool, CatalogError> {
+        self.agent.world().mended.push(mend);
+        Ok(true)
     }
 }
 

@@ -75,6 +75,8 @@ pub(crate) enum Act {
     Hang,
     /// Names another session, keeps the prompt there, and then never ends.
     HangElsewhere(&'static str),
+    /// Fails like this in another session, after it kept the turn there.
+    FailElsewhere(Verdict, &'static str),
     /// Says something without a word of its session, and crashes.
     TextThenCrash,
     /// Fails like this, with this cost figure.
@@ -90,6 +92,8 @@ pub(crate) struct World {
     /// Every attempt: what it was asked, and the prompt.
     pub(crate) calls: Vec<(Asked, String)>,
     pub(crate) reaped: Vec<RunId>,
+    /// What was mended.
+    pub(crate) mended: Vec<Mend>,
     /// How an id of this agent looks.
     pub(crate) shape: Option<fn(&str) -> NativeId>,
     pub(crate) counter: f64,
@@ -193,6 +197,12 @@ impl AgentAdapter for Scripted {
                 say(AgentEvent::ModelCalled);
                 keep(id, Vec::new());
                 std::future::pending::<()>().await;
+            }
+            Act::FailElsewhere(failure, id) => {
+                verdict = failure;
+                say(AgentEvent::Session { id });
+                say(AgentEvent::ModelCalled);
+                keep(id, Vec::new());
             }
             Act::TextThenCrash => {
                 verdict = Verdict::Crashed;
@@ -311,6 +321,8 @@ impl SessionCatalog for Glass {
 pub(crate) struct Faulty {
     pub(crate) inner: MemoryStore,
     pub(crate) fail: Arc<Mutex<Vec<&'static str>>>,
+    /// The state dir of every key.
+    pub(crate) dir: Arc<Mutex<Option<PathBuf>>>,
     late: Arc<Mutex<Option<Document>>>,
 }
 
@@ -370,6 +382,7 @@ impl SessionStore for Faulty {
         self.inner.lease(key, holder).await
     }
     async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
-        self.inner.state_dir(key).await
+        let dir = self.dir.lock().unwrap().clone();
+        if dir.is_some() { Ok(dir) } else { self.inner.state_dir(key).await }
     }
 }

@@ -25,9 +25,15 @@ impl TranscriptFormat for Letters {
     }
 
     fn is_file_of(&self, name: &str, query: &SessionQuery<'_>) -> bool {
-        name.strip_suffix(".log")
+        name.strip_suffix(".z")
+            .unwrap_or(name)
+            .strip_suffix(".log")
             .and_then(|name| name.split_once('-'))
             .is_some_and(|(_, id)| id == query.id.as_str())
+    }
+
+    fn is_packed(&self, name: &str) -> bool {
+        name.ends_with(".z")
     }
 
     fn record(&self, line: &[u8]) -> Option<RecordFacts> {
@@ -84,8 +90,12 @@ impl Stage {
     }
 
     pub(crate) async fn look(&self) -> Inspection {
+        self.try_look().await.unwrap()
+    }
+
+    pub(crate) async fn try_look(&self) -> Result<Inspection, session_core::error::CatalogError> {
         let id = NativeId::new("s");
-        FileCatalog::new(Letters).inspect(self.query(&id)).await.unwrap()
+        FileCatalog::new(Letters).inspect(self.query(&id)).await
     }
 
     pub(crate) async fn said(&self, bytes: usize) -> Result<Conversation, session_core::error::CatalogError> {

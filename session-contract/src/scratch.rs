@@ -1,0 +1,28 @@
+//! A folder of its own for everything that a subject keeps.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+/// A place for one walk or case: a folder that is there when it is asked for, and gone afterwards. Opening twice in one
+/// scratch is opening again.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    dir: OnceLock<TempDir>,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// The folder.
+    ///
+    /// # Panics
+    /// Where it cannot be made.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        self.dir.get_or_init(|| TempDir::new().unwrap_or_else(|error| panic!("no scratch: {error}"))).path()
+    }
+}
