@@ -86,7 +86,7 @@ fn every_adapter_has_the_same_rooms() {
     }
 }
 
-/// The arrows: adapters, store, process and transcript see the core alone; the core sees none of them.
+/// The arrows: adapters, store, process, transcript and suite see the core alone; the core sees none of them.
 #[test]
 fn the_arrows_point_down() {
     let pure = ["session-core", "adapter-claude", "adapter-codex", "adapter-opencode"];
@@ -94,6 +94,7 @@ fn the_arrows_point_down() {
         "session-process",
         "session-store-fs",
         "session-transcript",
+        "session-contract",
         "adapter-claude",
         "adapter-codex",
         "adapter-opencode",
