@@ -7,6 +7,7 @@
 mod runs;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use libtest_mimic::Trial;
 use rejoin::core::{Installation, Mode, NoSink, Program, RunId, Turn, TurnReport};
@@ -15,7 +16,7 @@ use rejoin::{Agent, Cancel, Limits, NativeId, SessionStore as _};
 use rejoin_test_support::fixture::{FILES, Meta, Rewriter, shortened};
 use rejoin_test_support::recorder::{self, Call};
 
-use crate::agents::{Damage, End, Fault, Place};
+use crate::agents::{Damage, Fault, Place};
 use crate::pinned::Pinned;
 use crate::scenarios::trial;
 use crate::stage::Stage;
@@ -59,7 +60,7 @@ pub(crate) fn trials(cli: &Pinned) -> Vec<Trial> {
     let statuses = [400, 401, 403, 404, 413, 429, 500, 529].map(Fault::Status);
     for fault in statuses.into_iter().chain([Fault::Dropped, Fault::Cut]) {
         let known = rules.faults.iter().find(|(known, _)| *known == fault);
-        let limits = known.map_or(End::Completes, |(_, end)| *end).limits();
+        let limits = known.map_or_else(at_most, |(_, end)| end.limits());
         let name = match fault {
             Fault::Status(status) => format!("error-{status}"),
             Fault::Dropped => "stream-dropped".to_owned(),
@@ -70,6 +71,13 @@ pub(crate) fn trials(cli: &Pinned) -> Vec<Trial> {
         }));
     }
     trials
+}
+
+/// The limits of a run of which nobody knows that it ends.
+fn at_most() -> Limits {
+    let mut limits = Limits::default();
+    limits.total = Duration::from_secs(45);
+    limits
 }
 
 /// A stage whose CLI is recorded.
@@ -108,6 +116,17 @@ impl Recording {
     }
 
     async fn run(&self, mode: Mode<'_>, prompt: &str, limits: &Limits, cancel: &Cancel) -> TurnReport {
+        self.run_in(&self.state_dir, mode, prompt, limits, cancel).await
+    }
+
+    async fn run_in(
+        &self,
+        state_dir: &Path,
+        mode: Mode<'_>,
+        prompt: &str,
+        limits: &Limits,
+        cancel: &Cancel,
+    ) -> TurnReport {
         let turn = Turn {
             run: RunId::new(uuid::Uuid::new_v4()),
             prompt,
@@ -115,7 +134,7 @@ impl Recording {
             mode,
             name: None,
             model: None,
-            state_dir: Some(&self.state_dir),
+            state_dir: Some(state_dir),
             installation: &self.installation,
             limits,
             cancel,

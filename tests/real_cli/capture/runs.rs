@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use rejoin::core::{ForkSupport, Mode, TurnReport};
-use rejoin::{Cancel, Limits, NativeId};
+use rejoin::core::{ForkSupport, Mode, SessionQuery, TurnReport};
+use rejoin::{Cancel, Limits, NativeId, SessionKey, SessionStore as _};
 
 use rejoin_test_support::recorder;
 
-use super::Recording;
+use super::{Recording, at_most};
 use crate::agents::{Damage, Fault, Place};
 use crate::pinned::Pinned;
 use crate::stage::{PATIENCE, Stage};
@@ -58,24 +58,33 @@ pub(super) async fn resume_unknown(cli: &Pinned) {
     recording.keep("resume-unknown", &report);
 }
 
-async fn forked(recording: &Recording, source: &NativeId) -> TurnReport {
-    let chosen = recording.installation.capabilities.fork == ForkSupport::CallerChoosesId;
-    let id = recording.new_id(chosen);
-    let mode = Mode::Fork { source, transcript: None, id: id.as_ref() };
-    recording.run(mode, "beta", &Limits::default(), &Cancel::new()).await
-}
-
+/// A fork for another mailbox, as the orchestration asks for it: out of the original's state dir into one of its own.
 pub(super) async fn fork(cli: &Pinned) {
     let recording = Recording::new(cli).await;
-    let source = recording.begun().await;
-    let report = forked(&recording, &source).await;
+    let source = &recording.begun().await;
+    let Recording { stage, agent, installation, state_dir, .. } = &recording;
+    let query = SessionQuery {
+        id: source,
+        cwd: &stage.place.project(),
+        state_dir: Some(state_dir),
+        version: installation.version.as_ref(),
+    };
+    let transcript = agent.catalog().unwrap().inspect(query).await.unwrap().path;
+    let other = SessionKey::new("issue-42-b", &*cli.agent).unwrap();
+    let own = stage.store().state_dir(&other).await.unwrap().unwrap();
+    let id = recording.new_id(installation.capabilities.fork == ForkSupport::CallerChoosesId);
+    let mode = Mode::Fork { source, transcript: transcript.as_deref(), id: id.as_ref() };
+    let report = recording.run_in(&own, mode, "beta", &Limits::default(), &Cancel::new()).await;
     recording.keep("fork", &report);
 }
 
 pub(super) async fn fork_unknown(cli: &Pinned) {
     let recording = Recording::new(cli).await;
     recording.begun().await;
-    let report = forked(&recording, &NativeId::new(recording.stage.rules.unknown_id)).await;
+    let source = &NativeId::new(recording.stage.rules.unknown_id);
+    let id = recording.new_id(recording.installation.capabilities.fork == ForkSupport::CallerChoosesId);
+    let mode = Mode::Fork { source, transcript: None, id: id.as_ref() };
+    let report = recording.run(mode, "beta", &Limits::default(), &Cancel::new()).await;
     recording.keep("fork-unknown", &report);
 }
 
@@ -94,9 +103,7 @@ pub(super) async fn connection_refused(cli: &Pinned) {
     // Nobody listens on the port for discarding here.
     let nowhere = |place: &Place| Place { model: "http://127.0.0.1:9".to_owned(), ..place.clone() };
     let recording = Recording::of(Stage::new(cli), nowhere, Some).await;
-    let mut limits = Limits::default();
-    limits.total = Duration::from_secs(30);
-    let report = recording.fresh_with("alpha", &limits, &Cancel::new()).await;
+    let report = recording.fresh_with("alpha", &at_most(), &Cancel::new()).await;
     recording.keep("connection-refused", &report);
 }
 
