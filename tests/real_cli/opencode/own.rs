@@ -152,6 +152,10 @@ pub(super) async fn a_model_that_is_unknown(cli: &Pinned) {
     let why = if cli.at_least([1, 17, 0]) { Why::UnrecognisedFailure } else { Why::AgentMisconfigured };
     assert_eq!(failed(outcome, why).session_id.as_ref(), Some(&bound));
     assert_eq!(stage.turns(), before);
-    let next = stage.run("gamma").await.unwrap();
-    assert_eq!((next.route, next.session_id), (Route::Resumed, Some(bound)));
+    // The session keeps the model of its last prompt: it has to be named once.
+    let request = stage.request("gamma").model("fake/fake-model");
+    let next = stage.row("unknown model, then a known one", true, request).await.unwrap();
+    assert_eq!((next.route, next.session_id.as_ref()), (Route::Resumed, Some(&bound)));
+    let after = stage.run("delta").await.unwrap();
+    assert_eq!((after.route, after.session_id), (Route::Resumed, Some(bound)));
 }
