@@ -207,6 +207,8 @@ struct Tally {
     bytes: u64,
     /// Records that the agent cannot read, and needs.
     broken: u64,
+    /// Records that the agent leaves out in silence.
+    holes: u64,
     began_in: Option<PathBuf>,
 }
 
@@ -226,6 +228,7 @@ impl Tally {
             answers: self.answers,
             bytes: self.bytes,
             began_in: self.began_in,
+            skipped_lines: if self.broken > 0 { 0 } else { self.holes },
             ..Inspection::MISSING
         }
     }

@@ -79,6 +79,11 @@ impl Stage {
         if look { self.looking.get_or_init(make) } else { self.blind.get_or_init(make) }.clone()
     }
 
+    /// A lifecycle over the stage's store with this agent in place of the stage's own.
+    pub(crate) fn lifecycle_of(&self, agent: Agent) -> Lifecycle {
+        Lifecycle::new(Arc::new(self.store()), Arc::new(SystemHost::new())).agent(agent)
+    }
+
     pub(crate) fn request(&self, prompt: &str) -> LlmRequest {
         self.request_in(&self.place.project(), prompt)
     }

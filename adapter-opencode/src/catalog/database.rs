@@ -115,7 +115,7 @@ fn tally(
          ) m ORDER BY m.id",
     )?;
     let mut rows = statement.query(params![id.as_str(), end, ROWS])?;
-    let mut broken = 0;
+    let (mut broken, mut holes) = (0, 0);
     while let Some(row) = rows.next()? {
         let data = bytes_of(row, 1)?;
         let has_parts: bool = row.get(2)?;
@@ -124,6 +124,9 @@ fn tally(
             broken += 1;
             continue;
         };
+        if !message.is_whole() {
+            holes += 1;
+        }
         match message.kind() {
             Some(RecordKind::Prompt) if has_parts => tally.user_turns += 1,
             Some(RecordKind::Answer) if has_parts => tally.answers += 1,
@@ -131,11 +134,12 @@ fn tally(
         }
         if message.is_summary() {
             // What lies before a summary is read no more.
-            broken = 0;
+            (broken, holes) = (0, 0);
             floor = message.parent.unwrap_or_default();
         }
     }
     tally.broken += broken;
+    tally.holes = holes;
     let (count, bytes): (i64, i64) = connection.query_row(
         "SELECT coalesce(sum(NOT json_valid(data)), 0), coalesce(sum(octet_length(data)), 0) FROM (
            SELECT data FROM part WHERE session_id = ?1 AND message_id >= ?2 AND message_id < ?3

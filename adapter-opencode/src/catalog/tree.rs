@@ -33,6 +33,9 @@ pub(super) fn inspect(root: &Path, id: &NativeId) -> Result<Inspection, CatalogE
             tally.broken += 1;
             continue;
         };
+        if !message.is_whole() {
+            tally.holes += 1;
+        }
         let parts = parts(root, &name).map_err(|error| failed(&path, error))?;
         tally.bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
         let garbage = |part: &&Vec<u8>| serde_json::from_slice::<serde::de::IgnoredAny>(part).is_err();

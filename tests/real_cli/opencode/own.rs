@@ -1,8 +1,7 @@
 //! What only opencode has: permissions that nobody can give, databases that are locked, and errors with exit 0.
 
 use rejoin::adapters::opencode as adapter;
-use rejoin::core::{Lifecycle, Program};
-use rejoin::process::SystemHost;
+use rejoin::core::Program;
 use rejoin::{
     FailedRun, LlmRequest, LlmResult, Route, RunError, SessionRef, SessionStore as _, Warning, Why,
 };
@@ -47,9 +46,7 @@ pub(super) async fn a_rejected_permission_is_named(cli: &Pinned) {
     let bound = stage.bound().await;
     let environment = OpencodeCli.environment(&stage.place, stage.place.bare(cli));
     let agent = adapter().options(options(Program::new(&cli.program))).environment(environment);
-    let lifecycle =
-        Lifecycle::new(std::sync::Arc::new(stage.store()), std::sync::Arc::new(SystemHost::new()))
-            .agent(agent.into());
+    let lifecycle = stage.lifecycle_of(agent.into());
     let outside = stage.place.root.join("outside.txt");
     let arguments = serde_json::json!({"filePath": outside, "content": "x"});
     let before = stage.turns();
@@ -152,6 +149,23 @@ pub(super) async fn a_model_that_is_unknown(cli: &Pinned) {
     let why = if cli.at_least([1, 17, 0]) { Why::UnrecognisedFailure } else { Why::AgentMisconfigured };
     assert_eq!(failed(outcome, why).session_id.as_ref(), Some(&bound));
     assert_eq!(stage.turns(), before);
-    let next = stage.run("gamma").await.unwrap();
-    assert_eq!((next.route, next.session_id), (Route::Resumed, Some(bound)));
+    // The session keeps the model of its last prompt: it has to be named once.
+    let request = stage.request("gamma").model("fake/fake-model");
+    let next = stage.row("unknown model, then a known one", true, request).await.unwrap();
+    assert_eq!((next.route, next.session_id.as_ref()), (Route::Resumed, Some(&bound)));
+    let after = stage.run("delta").await.unwrap();
+    assert_eq!((after.route, after.session_id), (Route::Resumed, Some(bound)));
+}
+
+/// The folder that counts is the real one, whatever way leads there.
+pub(super) async fn a_folder_that_is_reached_by_a_link(cli: &Pinned) {
+    let stage = Stage::new(cli);
+    let link = stage.place.root.join("link");
+    std::os::unix::fs::symlink(stage.place.project(), &link).unwrap();
+    let first = stage.lifecycle(true).run(stage.request_in(&link, "alpha")).await.unwrap();
+    for (folder, prompt, turns) in [(stage.place.project(), "beta", 2), (link, "gamma", 3)] {
+        let next = stage.lifecycle(true).run(stage.request_in(&folder, prompt)).await.unwrap();
+        assert_eq!((next.route, &next.session_id), (Route::Resumed, &first.session_id), "{prompt}");
+        assert_eq!(reply(&next).user_turns, turns);
+    }
 }

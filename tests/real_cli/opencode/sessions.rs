@@ -71,7 +71,7 @@ pub(super) fn damage_database(path: &Path, id: &NativeId, damage: Damage) {
             "UPDATE message SET data = 'garbage' WHERE id = (SELECT min(id) FROM message WHERE session_id = ?1)",
         ),
         FIELDS => change(
-            "UPDATE message SET data = '{}' WHERE id = (SELECT min(id) FROM message WHERE session_id = ?1)",
+            "UPDATE message SET data = '{}' WHERE id = (SELECT max(id) FROM message WHERE session_id = ?1)",
         ),
         COLUMN => change("UPDATE session SET permission = '{x' WHERE id = ?1"),
         Damage::UnknownId | Damage::Other(_) => panic!("{damage:?} is not done to a database"),
