@@ -29,7 +29,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use proptest::test_runner::{
-    Config, FileFailurePersistence, RngAlgorithm, TestCaseError, TestRng, TestRunner, contextualize_config,
+    Config, FileFailurePersistence, RngAlgorithm, RngSeed, TestCaseError, TestRng, TestRunner,
+    contextualize_config,
 };
 use session_core::{Agent, AgentAdapter, SessionKey, SessionStore};
 
@@ -51,6 +52,7 @@ pub struct Walks {
     wrap: Option<Wrap>,
     root: PathBuf,
     same: bool,
+    seed: Option<u64>,
 }
 
 impl fmt::Debug for Walks {
@@ -77,6 +79,7 @@ impl Walks {
             wrap: None,
             root: root.into(),
             same: false,
+            seed: None,
         }
     }
 
@@ -84,6 +87,14 @@ impl Walks {
     #[must_use]
     pub const fn cases(mut self, cases: u32) -> Self {
         self.cases = cases;
+        self
+    }
+
+    /// Where the random numbers of the walks begin, so that the same walks are made every time; `PROPTEST_RNG_SEED` stands
+    /// above it. Without it, the walks are new ones every time.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
         self
     }
 
@@ -158,7 +169,14 @@ impl Walks {
     fn config(&self) -> (Config, TestRng) {
         // Without optimisation, the default algorithm takes as long as the walks.
         let rng_algorithm = RngAlgorithm::XorShift;
-        let config = Config { cases: self.cases, max_shrink_iters: 4096, rng_algorithm, ..Config::default() };
+        let rng_seed = self.seed.map_or(RngSeed::Random, RngSeed::Fixed);
+        let config = Config {
+            cases: self.cases,
+            max_shrink_iters: 4096,
+            rng_algorithm,
+            rng_seed,
+            ..Config::default()
+        };
         let mut config = contextualize_config(config);
         config.failure_persistence = self.regressions.as_ref().map(|file| {
             let path: &'static str = Box::leak(file.to_string_lossy().into_owned().into_boxed_str());

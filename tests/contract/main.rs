@@ -18,4 +18,5 @@ lifecycle_contract!(
     embedded_store,
     async |scratch: &Scratch| FsStore::open(scratch.dir()).unwrap(),
     cases = 50,
+    seed = 1,
 );
