@@ -47,7 +47,10 @@ impl Lifecycle {
         // What condemns a session of another folder says nothing of the binding.
         let about = why.filter(|why| about_binding || !condemns(*why));
         ledger.settle(settle(last.settle_facts(about)), ran_in, &outcome);
-        ledger.count(count(last.count_facts(failure.or(why))));
+        // A fork that failed says nothing of the key's own session.
+        if !is_fork {
+            ledger.count(count(last.count_facts(failure.or(why))));
+        }
         let all = || earlier.iter().chain([&last]);
         let usage = all().fold(Usage::default(), |mut sum, tried| {
             sum += tried.usage;

@@ -111,3 +111,21 @@ async fn tokens_are_of_the_run_where_a_newer_version_counts_on() {
     let newer = bench.lifecycle.clone().agent(agent);
     assert_eq!(newer.run(request("two")).await.unwrap().usage.input_tokens, 10);
 }
+
+#[tokio::test]
+async fn forks_that_failed_are_not_held_against_the_session_of_the_key() {
+    let bench = bench();
+    bench.run("original").await;
+    let own = |prompt: &str| {
+        LlmRequest::new(prompt).cwd("/w/demo").session(SessionRef::new("issue-43", "scripted"))
+    };
+    for _ in 0..3 {
+        bench.agent.will([Act::Fail(Verdict::Missing, Activity::None)]);
+        let fork = own("fork").fork_of(SessionRef::new("issue-42", "scripted"));
+        bench.lifecycle.run(fork).await.unwrap_err();
+    }
+    let first = bench.lifecycle.run(own("one")).await.unwrap();
+    assert_eq!(first.route, Route::Fresh(Why::NoPriorSession));
+    let second = bench.lifecycle.run(own("two")).await.unwrap();
+    assert_eq!((second.route, second.session_id), (Route::Resumed, first.session_id));
+}
