@@ -10,7 +10,11 @@ session_contract::dialect_contract!(
 );
 
 /// Stdin is the prompt, but for a byte order mark: from 0.98 on, the agent takes one away.
-fn prompt(command: &session_core::CommandSpec) -> Option<String> {
+fn prompt(command: &session_core::CommandSpec, version: Option<&session_core::Version>) -> Option<String> {
     let text = String::from_utf8(command.stdin.clone()).ok()?;
-    Some(text.strip_prefix("\u{feff}\u{feff}").map_or(text.clone(), |rest| format!("\u{feff}{rest}")))
+    let takes_one_away = version.is_none_or(|version| version.at_least(0, 98, 0));
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) if takes_one_away => Some(rest.to_owned()),
+        _ => Some(text),
+    }
 }

@@ -19,7 +19,7 @@ use crate::Case;
 pub use fixtures::Fixture;
 
 /// How the prompt that the model will get is found in a command: the last of the commands of a turn.
-pub type PromptOf = fn(&CommandSpec) -> Option<String>;
+pub type PromptOf = fn(&CommandSpec, Option<&Version>) -> Option<String>;
 
 /// A dialect, and what the suite has to know to try it.
 pub struct Subject {

@@ -43,6 +43,7 @@ fn prompts(subject: &Subject) -> Vec<String> {
         "'single' \"double\" `back` $(id) ${HOME} %PATH% ; & | > <",
         "日本語 한글 😀 e\u{301} \u{2028}\u{85} \u{202e}right to left",
         "\u{feff}a mark at the beginning",
+        "\u{feff}\u{feff}two marks at the beginning",
         "{\"type\":\"user\",\"text\":\"not me\"}",
         "null",
     ]
@@ -126,9 +127,10 @@ fn joined_texts(stdin: &[u8]) -> Option<String> {
 }
 
 impl Subject {
-    fn carries(&self, command: &CommandSpec, prompt: &str) -> bool {
+    fn carries(&self, command: &CommandSpec, stage: &Stage, prompt: &str) -> bool {
+        let version = stage.installation.version.as_ref();
         match self.prompt_of {
-            Some(prompt_of) => prompt_of(command).is_some_and(|text| text == prompt),
+            Some(prompt_of) => prompt_of(command, version).is_some_and(|text| text == prompt),
             None => plain_or_blocks(command, prompt),
         }
     }
@@ -142,7 +144,7 @@ pub(super) fn the_prompt_reaches_the_agent_verbatim(subject: &Subject) {
             for prompt in prompts(subject).iter().map(String::as_str).chain([PLAIN, one.as_str()]) {
                 let stage = Stage::new(&*subject.dialect, stage.installation.version.clone()).prompt(prompt);
                 let Some(commands) = taken(subject, &stage, mode) else { continue };
-                let carried = subject.carries(commands.last(), prompt);
+                let carried = subject.carries(commands.last(), &stage, prompt);
                 assert!(carried, "{}: {mode:?} with {:?}", stage.version(), head(prompt));
             }
         }
@@ -162,7 +164,7 @@ pub(super) fn any_prompt_reaches_the_agent_verbatim(subject: &Subject) {
         let stage = Stage::new(&*subject.dialect, version).prompt(&text);
         for mode in Subject::modes(&stage, &one, &two) {
             if let Some(commands) = taken(subject, &stage, mode)
-                && !subject.carries(commands.last(), &text)
+                && !subject.carries(commands.last(), &stage, &text)
             {
                 return Err(TestCaseError::fail(format!("{mode:?}")));
             }
@@ -184,7 +186,8 @@ pub(super) fn a_prompt_over_the_limit_is_refused(subject: &Subject) {
             };
             let full = of(limit.unwrap_or(8 * MEBIBYTE / subject.divisor as usize));
             let commands = taken(subject, &full, mode);
-            let carried = commands.is_some_and(|commands| subject.carries(commands.last(), &full.prompt));
+            let carried =
+                commands.is_some_and(|commands| subject.carries(commands.last(), &full, &full.prompt));
             assert!(carried, "{}: {mode:?} with {} bytes", full.version(), full.prompt.len());
             let Some(limit) = limit else { continue };
             let refusal = of(limit + 1).commands(&*subject.dialect, mode);
