@@ -53,11 +53,11 @@ fn main() -> ExitCode {
     conclusion.exit_code()
 }
 
-/// The trials of one CLI; an agent without any is told as ignored, never as passed.
+/// The trials of one CLI; an agent without any is a failure.
 fn trials_of(cli: &pinned::Pinned) -> Vec<Trial> {
     let Some(agent) = agents::named(&cli.agent) else {
         let name = format!("{}-{}::is_not_registered", cli.agent, cli.version);
-        return vec![Trial::test(name, || Err("see agents.rs".into())).with_ignored_flag(true)];
+        return vec![Trial::test(name, || Err("pinned, and not registered: see agents.rs".into()))];
     };
     if capture::wanted() {
         return capture::trials(cli);

@@ -178,16 +178,14 @@ impl AgentUnderTest for OpencodeCli {
             trial!(cli, own::a_configuration_that_is_broken),
             trial!(cli, own::a_model_that_is_unknown),
             trial!(cli, own::a_folder_that_is_reached_by_a_link),
-            trial!(cli, versions::a_database_of_the_newest),
         ];
         if cli.at_least([1, 2, 0]) {
             trials.push(trial!(cli, own::a_database_that_is_locked));
         }
         if cli.at_least([1, 15, 13]) {
             trials.push(trial!(cli, own::a_fork_is_resumed));
-            trials.push(trial!(cli, versions::files_of_1_1));
-            trials.push(trial!(cli, versions::a_database_of_1_2));
         }
+        trials.extend(versions::trials(cli));
         trials
     }
 }

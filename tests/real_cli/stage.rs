@@ -27,11 +27,13 @@ pub(crate) struct Stage {
     pub(crate) rules: Rules,
     pub(crate) place: Place,
     pub(crate) model: FakeModel,
-    /// One of each kind, so that the version is asked for once.
-    looking: OnceLock<Lifecycle>,
-    blind: OnceLock<Lifecycle>,
+    /// One for all lifecycles, so that the version is asked for once.
+    agent: OnceLock<Agent>,
     _dir: tempfile::TempDir,
 }
+
+/// A copy of all that a stage held.
+pub(crate) struct Kept(tempfile::TempDir);
 
 impl Stage {
     pub(crate) fn new(cli: &Pinned) -> Self {
@@ -43,8 +45,7 @@ impl Stage {
         }
         cli.under_test().prepare(&place);
         let rules = cli.under_test().rules(cli);
-        let (looking, blind) = (OnceLock::new(), OnceLock::new());
-        let stage = Self { cli: cli.clone(), rules, place, model, looking, blind, _dir: dir };
+        let stage = Self { cli: cli.clone(), rules, place, model, agent: OnceLock::new(), _dir: dir };
         stage.git(&["init", "-q"]);
         let user = ["-c", "user.name=t", "-c", "user.email=t@t"];
         stage.git(&[&user[..], &["commit", "-q", "--allow-empty", "-m", "root"]].concat());
@@ -59,7 +60,23 @@ impl Stage {
 
     /// The agent with its catalog.
     pub(crate) fn agent(&self) -> Agent {
-        agent(&self.cli, &self.place)
+        self.agent.get_or_init(|| agent(&self.cli, &self.place)).clone()
+    }
+
+    /// Copies all that the stage holds, so that several ends can be tried of one beginning.
+    pub(crate) fn keep(&self) -> Kept {
+        let copy = tempfile::tempdir().unwrap();
+        copy_into(&self.place.root, copy.path());
+        Kept(copy)
+    }
+
+    /// Makes the stage what it was, at the same paths. The model still knows what it was asked.
+    pub(crate) fn put_back(&self, kept: &Kept) {
+        assert_eq!(self.processes(), [0; 0], "nothing runs in a stage that is put back");
+        for entry in std::fs::read_dir(&self.place.root).unwrap() {
+            std::fs::remove_dir_all(entry.unwrap().path()).unwrap();
+        }
+        copy_into(kept.0.path(), &self.place.root);
     }
 
     pub(crate) fn key(&self) -> SessionKey {
@@ -72,11 +89,7 @@ impl Stage {
 
     /// The lifecycle with or without a look at the session's file before and after each run.
     pub(crate) fn lifecycle(&self, look: bool) -> Lifecycle {
-        let make = || {
-            let agent = if look { self.agent() } else { self.agent().without_catalog() };
-            Lifecycle::new(Arc::new(self.store()), Arc::new(SystemHost::new())).agent(agent)
-        };
-        if look { self.looking.get_or_init(make) } else { self.blind.get_or_init(make) }.clone()
+        self.lifecycle_of(if look { self.agent() } else { self.agent().without_catalog() })
     }
 
     /// A lifecycle over the stage's store with this agent in place of the stage's own.
@@ -162,6 +175,12 @@ impl Stage {
         };
         std::fs::read_dir("/proc").unwrap().filter_map(|entry| of_stage(entry.unwrap())).collect()
     }
+}
+
+/// Copies what is in this folder into that one, links as links, times and modes with it.
+fn copy_into(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status().unwrap();
+    assert!(copied.success(), "cp of {}", from.display());
 }
 
 /// What the model said of the context that it got.

@@ -24,6 +24,7 @@ pub(super) async fn unrelated_folder(cli: &Pinned) {
     stage.run("alpha").await.unwrap();
     let other = stage.place.root.join("other");
     std::fs::create_dir(&other).unwrap();
+    let kept = stage.keep();
     let before = stage.turns();
     let yes = stage
         .row("another project, with a yes", true, stage.request_in(&other, "beta").enter_other_project(true))
@@ -31,21 +32,20 @@ pub(super) async fn unrelated_folder(cli: &Pinned) {
         .unwrap();
     check(&yes, reaches(cli, Reach::Anywhere), Why::WorkdirDiffers, stage.turns() - before);
 
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
-    let other = stage.place.root.join("other");
-    std::fs::create_dir(&other).unwrap();
+    stage.put_back(&kept);
     let before = stage.turns();
     let no = stage.row("another project", true, stage.request_in(&other, "beta")).await.unwrap();
     check(&no, false, Why::ProjectDiffers, stage.turns() - before);
 }
 
 pub(super) async fn another_work_tree(cli: &Pinned) {
+    let stage = Stage::new(cli);
+    stage.run("alpha").await.unwrap();
+    let tree = stage.place.root.join("tree");
+    stage.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+    let kept = stage.keep();
     for look in [true, false] {
-        let stage = Stage::new(cli);
-        stage.run("alpha").await.unwrap();
-        let tree = stage.place.root.join("tree");
-        stage.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+        stage.put_back(&kept);
         let before = stage.turns();
         let name = scenario("another work tree", look);
         let result = stage.row(&name, look, stage.request_in(&tree, "beta")).await.unwrap();

@@ -6,9 +6,11 @@ use crate::pinned::Pinned;
 use crate::stage::{Stage, reply};
 
 pub(super) async fn commands_are_text(cli: &Pinned) {
+    let stage = Stage::new(cli);
+    let first = stage.run("alpha").await.unwrap();
+    let kept = stage.keep();
     for prompt in cli.under_test().rules(cli).commands.iter().copied() {
-        let stage = Stage::new(cli);
-        let first = stage.run("alpha").await.unwrap();
+        stage.put_back(&kept);
         let before = stage.turns();
         let second = match stage.row(&format!("the prompt `{prompt}`"), true, stage.request(prompt)).await {
             Ok(second) => second,
