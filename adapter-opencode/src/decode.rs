@@ -249,23 +249,37 @@ impl Decoder for OpencodeDecoder {
     }
 }
 
+/// What up to 1.14 says when it refuses before it calls the model, and then ends with 0 (1.1.65, 1.2.1).
+const REFUSALS: &[&str] =
+    &["NotFoundError", "Session not found", "storage/session/", "ZodError", "SyntaxError", "SQLITE_"];
+
 /// Whether a process of which nothing was heard may have called the model all the same: it was ended, as nothing is said
-/// before the answer; or it ended well and without a word, as 1.15.13 does when it works in another folder, and as the
-/// launcher of 1.1.65 and 1.2.1 does when the program below it is killed. One that refuses gives its reason.
+/// before the answer; or it ended well, as 1.15.13 does when it works in another folder, and as the launcher of 1.1.65 and
+/// 1.2.1 does when the program below it is killed. Only a reason that is known proves the contrary there, as the agent and
+/// its plugins write other lines, too. One that ends badly and has not called the model gives some reason.
 fn is_silent_end(ended: &Ended<'_>) -> bool {
+    let lines = || ended.stderr_tail.lines();
     match ended.exit {
-        Exit::Code(0) => !ended.stderr_tail.lines().any(is_own_word),
+        Exit::Code(0) => !lines().any(|line| REFUSALS.iter().any(|refusal| line.contains(refusal))),
         // From 128 on it is a signal, told by a launcher.
-        Exit::Code(code) => code >= 128,
-        Exit::Signal(_) | Exit::Unknown => true,
+        Exit::Code(code) if code < 128 => !lines().any(is_own_word),
+        Exit::Code(_) | Exit::Signal(_) | Exit::Unknown => true,
     }
 }
 
-/// Whether the line is more than what 1.2 to 1.15 say at every start with a new data folder.
+/// Whether the line is more than what there may be in any run: what 1.2 to 1.15 say at a start with a new data folder, lines
+/// of the log (without a network 1.1.65 and 1.2.1 write one on each start), and warnings of the runtime.
 fn is_own_word(line: &str) -> bool {
-    const GREETINGS: &[&str] =
-        &["Performing one time database migration", "sqlite-migration:", "Database migration complete"];
-    !line.trim().is_empty() && !GREETINGS.iter().any(|greeting| line.contains(greeting))
+    const OTHERS: &[&str] = &[
+        "Performing one time database migration",
+        "sqlite-migration:",
+        "Database migration complete",
+        " service=",
+        "Warning:",
+        "(Use `node --trace-",
+        "permission requested: ",
+    ];
+    !line.trim().is_empty() && !OTHERS.iter().any(|other| line.contains(other))
 }
 
 fn noise(line: &[u8], emit: Emit<'_>) {

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-const SILENT: Ended<'static> = Ended { exit: Exit::Code(0), stderr_tail: "x" };
+/// One that gives its reason: nothing is made up of it.
+const SILENT: Ended<'static> = Ended { exit: Exit::Code(1), stderr_tail: "Error: x" };
 
 fn events(lines: &[&str]) -> Vec<String> {
     let mut decoder = OpencodeDecoder::default();

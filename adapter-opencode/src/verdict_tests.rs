@@ -176,10 +176,16 @@ fn a_not_found_text_counts_only_in_a_resume_of_which_nothing_else_was_heard() {
 fn a_silent_end_may_have_called_the_model_and_a_refusal_did_not() {
     let greeting =
         "Performing one time database migration, may take a few minutes...\nsqlite-migration:done\n";
+    let models = "ERROR 2026-11-29T21:13:41 +3ms service=models.dev error=Unable to connect Failed to fetch models.dev\n";
     for (stderr, exit, verdict, activity) in [
         ("", Exit::Code(0), Verdict::NoResult, Activity::ModelCalled),
         (greeting, Exit::Code(0), Verdict::NoResult, Activity::ModelCalled),
         ("SyntaxError: x", Exit::Code(0), Verdict::NoResult, Activity::None),
+        (models, Exit::Code(0), Verdict::NoResult, Activity::ModelCalled),
+        ("(node:7) Warning: odd", Exit::Code(0), Verdict::NoResult, Activity::ModelCalled),
+        ("a plugin's line", Exit::Code(0), Verdict::NoResult, Activity::ModelCalled),
+        ("", Exit::Code(1), Verdict::Crashed, Activity::ModelCalled),
+        (models, Exit::Code(1), Verdict::Crashed, Activity::ModelCalled),
         ("", Exit::Signal(9), Verdict::Crashed, Activity::ModelCalled),
         ("", Exit::Code(137), Verdict::Crashed, Activity::ModelCalled),
         ("Error: odd", Exit::Code(1), Verdict::Unknown, Activity::None),

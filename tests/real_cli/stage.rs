@@ -22,6 +22,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// The mailbox of every trial.
 const MAILBOX: &str = "issue-42";
 
+/// The folders in which runs leave something.
+const KEPT: [&str; 2] = ["home", "store"];
+
 pub(crate) struct Stage {
     pub(crate) cli: Pinned,
     pub(crate) rules: Rules,
@@ -32,7 +35,7 @@ pub(crate) struct Stage {
     _dir: tempfile::TempDir,
 }
 
-/// A copy of all that a stage held.
+/// A copy of what a stage kept of its runs.
 pub(crate) struct Kept(tempfile::TempDir);
 
 impl Stage {
@@ -63,20 +66,23 @@ impl Stage {
         self.agent.get_or_init(|| agent(&self.cli, &self.place)).clone()
     }
 
-    /// Copies all that the stage holds, so that several ends can be tried of one beginning.
+    /// Copies what the runs left, so that several ends can be tried of one beginning.
     pub(crate) fn keep(&self) -> Kept {
         let copy = tempfile::tempdir().unwrap();
-        copy_into(&self.place.root, copy.path());
+        for folder in KEPT {
+            copy_into(&self.place.root.join(folder), copy.path());
+        }
         Kept(copy)
     }
 
-    /// Makes the stage what it was, at the same paths. The model still knows what it was asked.
+    /// Makes it what it was, at the same paths. The project stays, as a copy of it is another folder; the model still
+    /// knows what it was asked.
     pub(crate) fn put_back(&self, kept: &Kept) {
         assert_eq!(self.processes(), [0; 0], "nothing runs in a stage that is put back");
-        for entry in std::fs::read_dir(&self.place.root).unwrap() {
-            std::fs::remove_dir_all(entry.unwrap().path()).unwrap();
+        for folder in KEPT {
+            std::fs::remove_dir_all(self.place.root.join(folder)).unwrap();
+            copy_into(&kept.0.path().join(folder), &self.place.root);
         }
-        copy_into(kept.0.path(), &self.place.root);
     }
 
     pub(crate) fn key(&self) -> SessionKey {
@@ -177,9 +183,9 @@ impl Stage {
     }
 }
 
-/// Copies what is in this folder into that one, links as links, times and modes with it.
+/// Copies this folder into that one, links as links, times and modes with it.
 fn copy_into(from: &Path, to: &Path) {
-    let copied = Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status().unwrap();
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
     assert!(copied.success(), "cp of {}", from.display());
 }
 
