@@ -75,13 +75,18 @@ pub(crate) fn layout(state_dir: Option<&Path>, env: &EnvMap, options: &CodexOpti
         ..StateLayout::default()
     };
     let Some(user) = user.filter(|user| user != state) else { return layout };
+    let has_key = env.get(KEY).is_some() || options.provider.as_ref().is_some_and(|own| own.has_key());
+    let needs_login = options.share_login && !has_key;
+    if !needs_login {
+        // An earlier run may have had it.
+        layout.hidden.push(state.join(LOGIN));
+    }
     let mut show = |name: &str, read_only: bool| {
         let target = user.join(name);
         layout.mounts.push(Mount { path: target.clone(), read_only, optional: true });
         layout.links.push(Link { at: state.join(name), target });
     };
-    let has_key = env.get(KEY).is_some() || options.provider.as_ref().is_some_and(|own| own.has_key());
-    if options.share_login && !has_key {
+    if needs_login {
         // Writable, as tokens are refreshed. The file and not its folder, which holds other conversations.
         show(LOGIN, false);
     }

@@ -55,6 +55,10 @@ fn a_state_dir_shows_the_users_own_configuration_and_login() {
 #[test]
 fn the_login_is_shown_only_where_it_is_needed() {
     let home = [("HOME", "/home/u")];
+    let hides = |layout: &StateLayout| layout.hidden == [Path::new("/s/auth.json")];
+    assert!(hides(&in_state(&home, &CodexOptions::new().share_login(false))));
+    assert!(in_state(&home, &CodexOptions::new()).hidden.is_empty());
+    assert!(in_state(&[("CODEX_HOME", "/s")], &CodexOptions::new().share_login(false)).hidden.is_empty());
     assert!(!shows(&in_state(&home, &CodexOptions::new().share_login(false)), LOGIN));
     let with_key = [("HOME", "/home/u"), ("CODEX_API_KEY", "k")];
     assert!(!shows(&in_state(&with_key, &CodexOptions::new()), LOGIN));

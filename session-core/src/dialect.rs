@@ -167,8 +167,10 @@ pub struct StateLayout {
     pub env: Vec<EnvChange>,
     /// Directories that hold only what the agent makes anew by itself. Each is emptied, or made, before a run.
     pub scratch: Vec<PathBuf>,
-    /// Links to make in the state dir before a run.
+    /// Links to make in the state dir before a run. One that leads elsewhere is made anew; what is no link is left alone.
     pub links: Vec<Link>,
+    /// Where a link of an earlier run may not be any more. What is no link is left alone.
+    pub hidden: Vec<PathBuf>,
     /// What a sandbox has to mount, the work tree aside.
     pub mounts: Vec<Mount>,
 }

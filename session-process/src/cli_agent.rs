@@ -94,7 +94,11 @@ impl<D: CliDialect> CliAgent<D> {
         let preparations = self.dialect.preparations(&turn, base).map_err(refused)?;
         let version = turn.installation.version.as_ref();
         let layout = self.dialect.state(turn.state_dir, base, version);
-        links::prepare(id, &layout)?;
+        let (of, needs) = (id.clone(), layout.clone());
+        let prepared = tokio::task::spawn_blocking(move || links::prepare(&of, &needs)).await;
+        prepared.map_err(|error| {
+            AgentError::new(AgentErrorKind::State, id.clone(), "its state dir").with_source(error)
+        })??;
         let mut env = base.clone();
         layout.env.iter().for_each(|change| env.apply(change));
         let launch = |spec: &CommandSpec| {

@@ -8,20 +8,21 @@ use session_core::Link;
 use session_core::error::{AgentError, AgentErrorKind};
 use session_core::{AgentId, StateLayout};
 
-/// Empties the scratch folders, and makes the links that are missing. What stands in the place of a link is left alone,
-/// whatever it is.
+/// Empties the scratch folders, takes away links of earlier runs that are no longer wanted, and makes those that are
+/// missing or lead elsewhere. What stands in the place of a link and is none is left alone. Waits for the disk.
 pub(crate) fn prepare(agent: &AgentId, layout: &StateLayout) -> Result<(), AgentError> {
+    let failed = |path: &Path| {
+        let (agent, path) = (agent.clone(), path.display().to_string());
+        move |error| AgentError::new(AgentErrorKind::State, agent, path).with_source(error)
+    };
     for folder in &layout.scratch {
-        empty(folder).map_err(|error| {
-            AgentError::new(AgentErrorKind::State, agent.clone(), folder.display().to_string())
-                .with_source(error)
-        })?;
+        empty(folder).map_err(failed(folder))?;
+    }
+    for path in &layout.hidden {
+        unlink(path).map_err(failed(path))?;
     }
     for link in &layout.links {
-        make(link).map_err(|error| {
-            AgentError::new(AgentErrorKind::State, agent.clone(), link.at.display().to_string())
-                .with_source(error)
-        })?;
+        make(link).map_err(failed(&link.at))?;
     }
     Ok(())
 }
@@ -39,8 +40,30 @@ fn empty(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Takes a link away, and nothing else.
+fn unlink(path: &Path) -> io::Result<()> {
+    let gone = match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_symlink() => std::fs::remove_file(path),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error),
+    };
+    match gone {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(())
+        }
+        gone => gone,
+    }
+}
+
 fn make(link: &Link) -> io::Result<()> {
-    if link.at.symlink_metadata().is_ok() || !link.target.try_exists()? {
+    match std::fs::read_link(&link.at) {
+        Ok(target) if target == link.target => return Ok(()),
+        // The user has another home now, or the agent put it there.
+        Ok(_) => unlink(&link.at)?,
+        Err(_) if link.at.symlink_metadata().is_ok() => return Ok(()),
+        Err(_) => {}
+    }
+    if !link.target.try_exists()? {
         return Ok(());
     }
     if let Some(folder) = link.at.parent() {

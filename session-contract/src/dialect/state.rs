@@ -41,6 +41,9 @@ pub(super) fn sessions_lie_in_the_state_dir(subject: &Subject) {
         for link in &layout.links {
             assert!(link.at.starts_with(ONE), "{}: a link at {}", stage.version(), link.at.display());
         }
+        for hidden in &layout.hidden {
+            assert!(hidden.starts_with(ONE), "{}: {} would be taken away", stage.version(), hidden.display());
+        }
         for mount in layout.mounts.iter().filter(|mount| !mount.read_only && !mount.optional) {
             assert!(mount.path.starts_with(ONE), "{}: written in {}", stage.version(), mount.path.display());
         }
@@ -115,6 +118,7 @@ pub(super) fn without_a_state_dir_nothing_is_changed(subject: &Subject) {
         assert!(layout.env.is_empty(), "{}: {:?}", stage.version(), layout.env);
         assert!(layout.links.is_empty(), "{}: {:?}", stage.version(), layout.links);
         assert!(layout.scratch.is_empty(), "{}: {:?}", stage.version(), layout.scratch);
+        assert!(layout.hidden.is_empty(), "{}: {:?}", stage.version(), layout.hidden);
         let below =
             [ONE, TWO].iter().any(|dir| layout.sessions.iter().any(|sessions| sessions.starts_with(dir)));
         assert!(!below, "{}: {:?} is a state dir that nobody gave", stage.version(), layout.sessions);

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use session_core::error::{AgentError, AgentErrorKind};
@@ -147,4 +148,28 @@ async fn links_are_made_where_their_target_is_and_nothing_stands() {
     stage.dialect.links = vec![Link { at: stage.path("mine/below"), target: stage.path("target") }];
     let error = stage.run(&mut NoSink).await.unwrap_err();
     assert_eq!(error.kind(), AgentErrorKind::State);
+}
+
+#[tokio::test]
+async fn a_link_that_leads_elsewhere_is_made_anew_and_one_that_is_not_wanted_is_taken_away() {
+    let mut stage = Stage::new(END);
+    for name in ["old", "new", "login"] {
+        fs::write(stage.path(name), name).unwrap();
+    }
+    stage.dialect.links = vec![Link { at: stage.path("link"), target: stage.path("new") }];
+    stage.dialect.hidden = vec![stage.path("shown"), stage.path("login"), stage.path("none/at all")];
+    symlink(stage.path("old"), stage.path("link")).unwrap();
+    symlink(stage.path("old"), stage.path("shown")).unwrap();
+    for _ in 0..2 {
+        stage.run(&mut NoSink).await.unwrap();
+        assert_eq!(fs::read_link(stage.path("link")).unwrap(), stage.path("new"));
+        assert!(stage.path("shown").symlink_metadata().is_err());
+        assert_eq!((stage.read("old").as_str(), stage.read("login").as_str()), ("old", "login"));
+    }
+    // A link to what is gone leads nowhere, and is not left for somebody to fill.
+    fs::remove_file(stage.path("new")).unwrap();
+    fs::remove_file(stage.path("link")).unwrap();
+    symlink(stage.path("old"), stage.path("link")).unwrap();
+    stage.run(&mut NoSink).await.unwrap();
+    assert!(stage.path("link").symlink_metadata().is_err());
 }

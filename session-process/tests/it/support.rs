@@ -25,6 +25,7 @@ pub(crate) struct Dialect {
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<EnvChange>,
     pub(crate) links: Vec<Link>,
+    pub(crate) hidden: Vec<PathBuf>,
     pub(crate) scratch: Vec<PathBuf>,
     pub(crate) preparations: Vec<OsString>,
 }
@@ -65,7 +66,12 @@ impl CliDialect for Dialect {
         }
     }
     fn state(&self, _: Option<&Path>, _: &EnvMap, _: Option<&Version>) -> StateLayout {
-        StateLayout { links: self.links.clone(), scratch: self.scratch.clone(), ..StateLayout::default() }
+        StateLayout {
+            links: self.links.clone(),
+            hidden: self.hidden.clone(),
+            scratch: self.scratch.clone(),
+            ..StateLayout::default()
+        }
     }
 }
 
@@ -130,6 +136,7 @@ impl Stage {
                 args: Vec::new(),
                 env: Vec::new(),
                 links: Vec::new(),
+                hidden: Vec::new(),
                 scratch: Vec::new(),
                 preparations: Vec::new(),
             },
