@@ -18,12 +18,13 @@ pub enum Next {
     Fail(Why),
 }
 
-/// What an exit means once the session's file was looked at: an agent that does not find what is there has lost its
-/// way to it, not the session (an index that misses a session is never the reason to call it lost).
+/// What an exit means once the session's file was looked at: an agent that does not find what is there, be it that we
+/// cannot read it, has lost its way to it, not the session (an index that misses a session is never the reason to call
+/// it lost).
 #[must_use]
 pub const fn weigh(verdict: Verdict, transcript: Transcript) -> Verdict {
     match (verdict, transcript) {
-        (Verdict::Missing, Transcript::Present) => Verdict::Unindexed,
+        (Verdict::Missing, Transcript::Present | Transcript::Unreadable) => Verdict::Unindexed,
         _ => verdict,
     }
 }

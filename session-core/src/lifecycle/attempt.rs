@@ -1,6 +1,8 @@
 //! One attempt: note what is about to start, run it, look what is there afterwards.
 
-use crate::decide::{Activity, Attempt, Bound, Continuity, Persisted, Verdict, Why, condemns, weigh};
+use crate::decide::{
+    Activity, Attempt, Bound, Continuity, Persisted, Transcript, Verdict, Why, condemns, weigh,
+};
 use crate::error::{AgentError, Chain};
 use crate::{
     AgentEvent, Counters, EventSink, FigureScope, ForkSupport, IdOnResume, Inspection, Mend, Mode, NativeId,
@@ -79,9 +81,9 @@ impl Lifecycle {
             Attempt::Resume => resumed,
             Attempt::Fresh | Attempt::Fallback => scene.target.as_ref().filter(|target| !target.is_fork),
         };
-        let mended = match ailing {
+        let (mended, looked) = match ailing {
             Some(target) if first => self.mend(job, scene, course.attempt, target).await,
-            _ => Vec::new(),
+            _ => (Vec::new(), None),
         };
 
         let named = Named::default();
@@ -108,7 +110,8 @@ impl Lifecycle {
         let run = job.agent.adapter().run(turn, &mut watch);
         let report = self.run_and_save_early(run, ledger, &named, &session).await.map_err(NotTried::Agent)?;
 
-        let before = resumed.and_then(|target| target.before.clone());
+        // A cure makes the file longer, too.
+        let before = resumed.and_then(|target| looked.or_else(|| target.before.clone()));
         let counters = target.map(|target| target.binding.counters).unwrap_or_default();
         scene.warnings.extend(mended);
         let TurnReport { verdict, evidence } = report;
@@ -180,12 +183,18 @@ impl Lifecycle {
     }
 
     /// Mends a file that is about to be continued, or takes away what is in the way of a new one, where it did not change
-    /// since it was looked at, by cures that lose nothing. Where one fails, the attempt is made as it is.
-    async fn mend(&self, job: &Job<'_>, scene: &Scene, attempt: Attempt, target: &Target) -> Vec<Warning> {
+    /// since it was looked at, by cures that lose nothing, and looks again. Where one fails, the attempt is made as it is.
+    async fn mend(
+        &self,
+        job: &Job<'_>,
+        scene: &Scene,
+        attempt: Attempt,
+        target: &Target,
+    ) -> (Vec<Warning>, Option<Inspection>) {
         let mut warnings = Vec::new();
-        let (Some(catalog), true) = (job.agent.catalog(), self.mend) else { return warnings };
+        let (Some(catalog), true) = (job.agent.catalog(), self.mend) else { return (warnings, None) };
         let id = &target.binding.native_id;
-        let Some(mut look) = target.before.clone() else { return warnings };
+        let Some(mut look) = target.before.clone() else { return (warnings, None) };
         let continues = attempt == Attempt::Resume;
         let mends: Vec<_> = look.mends().filter(|mend| (*mend != Mend::SetAside) == continues).collect();
         for mend in mends {
@@ -197,16 +206,16 @@ impl Lifecycle {
                 Ok(false) => {}
                 Err(error) => {
                     warnings.push(Warning::NotInspected(Chain(&error).to_string()));
-                    return warnings;
+                    break;
                 }
             }
             // What was mended has another size, or another place.
             match catalog.inspect(scene.query(id, scene.state_dir.as_deref())).await {
                 Ok(again) => look = again,
-                Err(_) => return warnings,
+                Err(_) => break,
             }
         }
-        warnings
+        (warnings, Some(look))
     }
 }
 
@@ -217,7 +226,10 @@ async fn weighed(job: &Job<'_>, scene: &Scene, resumed: Option<&Target>, verdict
     };
     let binding = &target.binding;
     let look = catalog.inspect(scene.query(&binding.native_id, scene.state_dir.as_deref())).await;
-    weigh(verdict, transcript_fact(look.ok().as_ref(), &binding.began_in, scene))
+    // What is there and cannot be looked at may be there as ever.
+    let transcript =
+        look.map_or(Transcript::Unreadable, |look| transcript_fact(Some(&look), &binding.began_in, scene));
+    weigh(verdict, transcript)
 }
 
 impl Scene {

@@ -110,8 +110,9 @@ impl Lifecycle {
             if look.torn_tail {
                 scene.warnings.push(Warning::TornTail);
             }
-            if look.skipped_lines + look.missing_records > 0 {
-                scene.warnings.push(Warning::Holes(look.skipped_lines + look.missing_records));
+            let holes = look.skipped_lines.saturating_add(look.missing_records);
+            if holes > 0 {
+                scene.warnings.push(Warning::Holes(holes));
             }
         }
         scene.target = Some(Target { binding, before: look, fork_file: None, is_fork: false });

@@ -23,6 +23,8 @@ impl SessionCatalog for Altered {
         let mut look = Glass(self.agent.clone()).inspect(query).await?;
         if altered {
             (self.how)(&mut look);
+            // A cure makes a file longer.
+            look.bytes += self.agent.world().mended.len() as u64;
         }
         Ok(look)
     }
@@ -45,5 +47,34 @@ pub(crate) fn altered(
 ) -> Lifecycle {
     let catalog = Altered { agent: bench.agent.clone(), which: which.clone(), how };
     let agent = Agent::new(bench.agent.clone()).with_catalog(catalog);
+    Lifecycle::new(Arc::new(bench.store.clone()), bench.host.clone()).agent(agent)
+}
+
+/// A catalog that cannot look.
+#[derive(Debug)]
+struct Dark;
+
+#[async_trait]
+impl SessionCatalog for Dark {
+    async fn inspect(&self, _: SessionQuery<'_>) -> Result<Inspection, CatalogError> {
+        Err(dark())
+    }
+
+    async fn last_said(&self, _: SessionQuery<'_>, _: usize) -> Result<Conversation, CatalogError> {
+        Err(dark())
+    }
+
+    async fn mend(&self, _: SessionQuery<'_>, _: &Inspection, _: Mend) -> Result<bool, CatalogError> {
+        Err(dark())
+    }
+}
+
+fn dark() -> CatalogError {
+    CatalogError { path: "/state".into(), source: "it is dark".into() }
+}
+
+/// The bench's runner, with a catalog that cannot look.
+pub(crate) fn in_the_dark(bench: &Bench) -> Lifecycle {
+    let agent = Agent::new(bench.agent.clone()).with_catalog(Dark);
     Lifecycle::new(Arc::new(bench.store.clone()), bench.host.clone()).agent(agent)
 }

@@ -7,7 +7,7 @@ use session_core::*;
 
 use crate::altered::altered;
 use crate::bench::*;
-use crate::scripted::request;
+use crate::scripted::{Act, request};
 
 /// Everything that a look can find to be mended.
 fn ailing(look: &mut Inspection) {
@@ -56,4 +56,14 @@ async fn a_fresh_run_sets_aside_what_is_in_its_way_and_nothing_else() {
         let told: Vec<_> = expected.iter().map(|mend| Warning::Mended(*mend)).collect();
         assert_eq!(second.warnings, told);
     }
+}
+
+#[tokio::test]
+async fn a_cure_is_not_taken_for_a_turn_that_was_kept() {
+    let bench = bench();
+    let first = bench.run("one").await.session_id;
+    let lifecycle = altered(&bench, &Arc::new(Mutex::new(first)), |look| look.open_tail = true);
+    bench.agent.will([Act::Forget]);
+    let second = lifecycle.run(request("two")).await.unwrap();
+    assert_eq!(second.warnings, [Warning::Mended(Mend::EndLastLine), Warning::NotPersisted]);
 }

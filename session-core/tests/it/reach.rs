@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use session_core::decide::{Activity, Verdict, Why};
 use session_core::*;
 
-use crate::altered::altered;
+use crate::altered::{altered, in_the_dark};
 use crate::bench::{bench, bench_with};
 use crate::scripted::*;
 
@@ -37,6 +37,17 @@ async fn a_session_that_nobody_sees_is_missing_when_the_agent_says_so() {
     bench.agent.will([Act::Fail(Verdict::Missing, Activity::None)]);
     assert_eq!(bench.run("two").await.route, Route::FellBack(Why::SessionMissing));
     assert_eq!(bench.run("three").await.route, Route::Resumed);
+}
+
+#[tokio::test]
+async fn what_cannot_be_looked_at_is_not_missing_because_the_agent_says_so() {
+    let bench = bench();
+    let first = bench.run("one").await.session_id;
+    bench.agent.will([Act::Fail(Verdict::Missing, Activity::None)]);
+    let aside = in_the_dark(&bench).run(request("two")).await.unwrap();
+    assert_eq!(aside.route, Route::FellBack(Why::SessionUnindexed));
+    let back = bench.run("three").await;
+    assert_eq!((back.route, back.session_id), (Route::Resumed, first));
 }
 
 #[tokio::test]
