@@ -118,8 +118,11 @@ impl SessionsBuilder {
         Self(self.0.state_dirs(yes))
     }
 
-    /// Sets whether a session's file whose last line has no end is given one before a resume (the default).
-    /// Without it, Claude Code up to 2.1.197 glues its next record to that line, and 2.0.14 then loses all before it.
+    /// Sets whether session files are mended before a run by the cures of [`Mend`](crate::core::Mend) that lose nothing
+    /// (the default). Each is reported as [`Warning::Mended`](crate::Warning::Mended). Without them, Claude Code up to
+    /// 2.1.197 glues its next record to a last line without an end, and 2.0.14 then loses all before it; a session of Codex
+    /// that somebody archived, or that an older version added to, stands aside; a damaged database of opencode up to
+    /// 1.15.12 stands in the way of every new session.
     pub fn mend_session_files(self, yes: bool) -> Self {
         Self(self.0.mend_session_files(yes))
     }
