@@ -151,6 +151,7 @@ impl AgentUnderTest for CodexCli {
             trial!(cli, own::an_address_that_nobody_serves),
             trial!(cli, own::another_provider),
             trial!(cli, own::another_writer),
+            trial!(cli, own::the_launcher_killed_alone),
             trial!(cli, own::a_transcript_that_cannot_be_written),
             trial!(cli, places::the_state_dir_holds_the_session_and_the_home_does_not),
             trial!(cli, places::a_store_that_was_moved),

@@ -3,7 +3,7 @@
 mod faults;
 mod files;
 mod folders;
-mod kills;
+pub(crate) mod kills;
 mod prompts;
 mod turns;
 

@@ -181,7 +181,7 @@ pub(super) const fn is_resume_failure(verdict: Verdict) -> bool {
 /// What an attempt came to, once somebody looked: what is there is not missing.
 pub(super) fn effective(attempt: &Attempt, after: &Scene) -> Verdict {
     let verdict = attempt.verdict.unwrap_or(Verdict::Unknown);
-    let there = |id| after.look(id).is_some_and(|health| !health.is_lost() && health != Health::Locked);
+    let there = |id| after.look(id).is_some_and(|health| !health.is_lost());
     match (verdict, attempt.asked_resume()) {
         (Verdict::Missing, Some(id)) if there(id) => Verdict::Unindexed,
         (verdict, _) => verdict,

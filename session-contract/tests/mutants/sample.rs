@@ -171,6 +171,7 @@ impl CliDialect for Sample {
             sessions: Some(state.join("sessions")),
             env: vec![EnvChange::set("SAMPLE_HOME", state)],
             scratch: vec![state.join("cache")],
+            hidden: vec![state.join("login")],
             links,
             mounts: vec![Mount { path: state.to_owned(), read_only: false, optional: false }],
         }

@@ -10,6 +10,7 @@ use rejoin::{Agent, Cancel, Limits, NativeId, Route, RunError, SessionStore as _
 use super::{agent_with, transcript};
 use crate::matrix::Turns;
 use crate::pinned::Pinned;
+use crate::scenarios::kills;
 use crate::stage::{PATIENCE, Stage, reply};
 
 /// The lifecycle of a stage, with options of the trial's own.
@@ -122,6 +123,35 @@ pub(super) async fn another_writer(cli: &Pinned) {
     let third = stage.run("gamma").await.unwrap();
     assert_eq!((third.route, &third.session_id), (Route::Resumed, &first.session_id), "the binding is kept");
     assert_eq!(reply(&third).first, "alpha");
+}
+
+/// npm's launcher dies without a word to the program below it, which holds the pipes and goes on.
+pub(super) async fn the_launcher_killed_alone(cli: &Pinned) {
+    let stage = Stage::new(cli);
+    let first = stage.run("alpha").await.unwrap();
+    let before = stage.turns();
+    let running = kills::in_mid_turn(&stage, "[[hold turn]] beta").await;
+    let (launcher, below): (Vec<u32>, Vec<u32>) =
+        stage.processes().into_iter().partition(|pid| parent(*pid) == Some(std::process::id()));
+    assert!(launcher.len() == 1 && !below.is_empty(), "{launcher:?} {below:?}");
+    let killed = std::process::Command::new("kill").args(["-9", &launcher[0].to_string()]).status().unwrap();
+    assert!(killed.success());
+    let outcome = running.await.unwrap();
+    stage.note("its launcher killed", &outcome, Turns::Counted(stage.turns() - before));
+    let Err(RunError::Failed { why, run }) = outcome else { panic!("{outcome:?}") };
+    assert_eq!((why, run.attempts.len()), (Why::AgentCrashed, 1), "{:?}", run.evidence);
+    assert_eq!(stage.processes(), [0; 0], "what was below it is ended, too");
+    stage.model.release("turn");
+    let next = stage.row("its launcher killed, then run again", true, stage.request("gamma")).await.unwrap();
+    assert_eq!((next.route, &next.session_id), (Route::Resumed, &first.session_id));
+    assert_eq!(reply(&next).first, "alpha");
+}
+
+/// The parent of a process, as long as that is there.
+fn parent(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, in brackets, may hold anything.
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
 }
 
 /// The key's state dir.

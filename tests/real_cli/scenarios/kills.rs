@@ -10,7 +10,10 @@ use crate::runner;
 use crate::stage::{PATIENCE, Stage, reply};
 
 /// Starts a run that is held in its model call, and returns when the call is under way.
-async fn in_mid_turn(stage: &Stage, prompt: &str) -> tokio::task::JoinHandle<Result<LlmResult, RunError>> {
+pub(crate) async fn in_mid_turn(
+    stage: &Stage,
+    prompt: &str,
+) -> tokio::task::JoinHandle<Result<LlmResult, RunError>> {
     let (lifecycle, request) = (stage.lifecycle(true), stage.request(prompt));
     let running = tokio::spawn(async move { lifecycle.run(request).await });
     wait_for_turn(stage, prompt).await;

@@ -21,6 +21,10 @@ pub(super) const STATE: &[Mutant] = &[
     ("empties the sessions before a run", "sessions_lie_in_the_state_dir", |d| {
         d.state = |_, layout| StateLayout { scratch: layout.sessions.iter().cloned().collect(), ..layout };
     }),
+    ("takes links of the user's own home away", "sessions_lie_in_the_state_dir", |d| {
+        d.state =
+            |_, layout| StateLayout { hidden: vec![PathBuf::from("/home/user/.sample/login")], ..layout };
+    }),
     ("makes links in the user's home", "sessions_lie_in_the_state_dir", |d| {
         d.state = |_, mut layout| {
             for link in &mut layout.links {
