@@ -267,6 +267,12 @@ pub(crate) fn carried_on(ran: &Ran<'_>, memory: &Memory, settled: &Memory, want:
     match &ran.outcome {
         Outcome::Killed => {
             let mut all = interrupted();
+            if ran.attempts.is_empty() && want.obstacles.contains(&Why::ResumeKeepsFailing) {
+                // It was refused, and died when that was written down.
+                let mut refused = settled.clone();
+                refused.tally(target, Count::Skipped);
+                all.push(refused);
+            }
             let ended = ran.attempts.last().is_some_and(|last| last.verdict.is_some());
             let other = [None, Some(Why::SessionReplaced)];
             for why in whys.iter().copied().map(Some).chain(other).filter(|_| ended) {

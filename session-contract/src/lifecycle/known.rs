@@ -3,14 +3,18 @@
 use session_core::ResumePolicy;
 use session_core::decide::{Activity, Verdict};
 
-use super::step::{Act, Deed, Health, Place, Point, Run, Setup, Step, Then, Which};
+use super::step::{Act, Deed, Fault, Health, Place, Point, Run, Setup, Step, Then, Which};
 
 /// A version that copies a session on a resume, and one that does not; indices of `VERSIONS`.
 const COPIES: usize = 5;
 const KEEPS: usize = 1;
 
 fn run(mailbox: usize, folder: usize, acts: &[Act]) -> Step {
-    Step::Run(Run {
+    Step::Run(plain(mailbox, folder, acts))
+}
+
+fn plain(mailbox: usize, folder: usize, acts: &[Act]) -> Run {
+    Run {
         mailbox,
         folder,
         policy: ResumePolicy::Prefer,
@@ -20,7 +24,7 @@ fn run(mailbox: usize, folder: usize, acts: &[Act]) -> Step {
         fault: None,
         then: Then::KillLater,
         times: 1,
-    })
+    }
 }
 
 const fn act(place: Place, deed: Deed) -> Act {
@@ -92,6 +96,23 @@ pub(super) const KNOWN: &[Known] = &[
             ]
         },
     },
+    Known {
+        name: "a runner that died when it was refused had used up the skip",
+        version: KEEPS,
+        steps: || {
+            let strays = act(Place::Stray, Deed::Work);
+            vec![
+                run(0, 0, &[]),
+                Step::Run(Run { times: 3, ..plain(0, 0, &[strays]) }),
+                Step::Run(Run {
+                    policy: ResumePolicy::Require,
+                    fault: Some(Fault::Death { at: 3, after: false }),
+                    ..plain(0, 0, &[])
+                }),
+                run(0, 0, &[]),
+            ]
+        },
+    },
 ];
 
 #[cfg(test)]
@@ -120,10 +141,11 @@ mod tests {
         a_runner_that_dies_in_another_session_does_not_bind_it = 2,
         what_may_be_no_copy_does_not_take_the_place_of_an_original_that_is_lost = 3,
         the_session_of_another_mailbox_is_not_found_by_its_folder = 4,
+        a_runner_that_dies_when_it_is_refused_has_used_up_the_skip = 5,
     }
 
     #[test]
     fn each_known_walk_is_a_test() {
-        assert_eq!(KNOWN.len(), 5, "add a test for it");
+        assert_eq!(KNOWN.len(), 6, "add a test for it");
     }
 }
