@@ -71,6 +71,16 @@ const SIGNATURES: &[Signature] = &[
     // What the provider says of a conversation that is too long.
     sign("rompt is too long", When::Reported, Verdict::ContextOverflow, "an API's text; not seen here"),
     sign("maximum context length", When::Reported, Verdict::ContextOverflow, "an API's text; not seen here"),
+    sign("exceeds the context window", When::Reported, Verdict::ContextOverflow, "an API's text; not seen here"),
+    // What the provider says of one that it takes no more, whatever is asked: calls without results, thoughts that were
+    // signed by or for another.
+    sign("`tool_use` ids were found without", When::Reported, Verdict::Incompatible, "users' reports (anomalyco/opencode#10616)"),
+    sign("ids were found without tool_result", When::Reported, Verdict::Incompatible, "users' reports, without the backticks"),
+    sign("must be followed by tool messages", When::Reported, Verdict::Incompatible, "an API's text; not seen here"),
+    sign("No tool output found for function call", When::Reported, Verdict::Incompatible, "an API's text; not seen here"),
+    sign("was provided without its required", When::Reported, Verdict::Incompatible, "an API's text; not seen here"),
+    sign("Invalid `signature` in `thinking`", When::Reported, Verdict::Incompatible, "an API's text; not seen here"),
+    sign("invalid_encrypted_content", When::Reported, Verdict::Incompatible, "an API's code; not seen here"),
 ];
 
 /// What the end of an attempt means.

@@ -157,6 +157,27 @@ fn the_errors_of_a_call_are_told_by_name_and_status() {
     }
 }
 
+/// The same prompt would be refused for ever: the next run must not try that session again.
+#[test]
+fn a_conversation_that_the_provider_takes_no_more_is_incompatible() {
+    for text in [
+        "messages.3: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1",
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.",
+        "No tool output found for function call call_1.",
+        "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+    ] {
+        let data = serde_json::json!({"message": text, "statusCode": 400}).to_string();
+        let stdout = error("APIError", &data);
+        for exit in [Exit::Code(0), Exit::Code(1)] {
+            assert_eq!(of(&evidence(&stdout, "", exit)), Verdict::Incompatible, "{text}");
+        }
+        // The model may say it as well.
+        let said = step("tool-calls").replace("\"hi\"", &serde_json::json!(text).to_string());
+        assert_eq!(of(&evidence(&said, text, Exit::Code(0))), Verdict::NoResult, "{text}");
+    }
+}
+
 #[test]
 fn a_not_found_text_counts_only_in_a_resume_of_which_nothing_else_was_heard() {
     let stderr = "Error: Session not found\n";
