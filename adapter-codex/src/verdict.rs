@@ -81,7 +81,9 @@ const SIGNATURES: &[Signature] = &[
     sign("ran out of room in the model's context window", When::Reported, Verdict::ContextOverflow, "in the programs of 0.63, 0.98, 0.130 and 0.171"),
     sign("context_length_exceeded", When::Reported, Verdict::ContextOverflow, "the API's code; not seen here"),
     sign("invalid_encrypted_content", When::Reported, Verdict::Incompatible, "the API's code; not seen here"),
+    sign(".encrypted_content'", When::Reported, Verdict::Incompatible, "users' reports (openai/codex#20165); not seen here"),
     sign("No tool output found for function call", When::Reported, Verdict::Incompatible, "the API's text; not seen here"),
+    sign("was provided without its required", When::Reported, Verdict::Incompatible, "the API's text; not seen here"),
     // Limits of the account.
     sign("hit your usage limit", When::Reported, Verdict::RateLimited, "in the programs of 0.63, 0.98, 0.130 and 0.171"),
     sign("Quota exceeded", When::Reported, Verdict::RateLimited, "in the programs of 0.63, 0.98, 0.130 and 0.171"),

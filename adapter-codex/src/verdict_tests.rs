@@ -202,6 +202,12 @@ fn what_a_session_holds_and_what_an_account_lacks() {
         ("unexpected status 502 Bad Gateway: x, url: http://localhost/v1/responses", Verdict::Transient),
         ("unexpected status 418 I'm a teapot: x", Verdict::Unknown),
         ("{\"error\":{\"code\":\"invalid_encrypted_content\"}}", Verdict::Incompatible),
+        ("Missing required parameter: 'input[3].encrypted_content'.", Verdict::Incompatible),
+        ("No tool output found for function call call_1.", Verdict::Incompatible),
+        (
+            "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+            Verdict::Incompatible,
+        ),
         ("something new", Verdict::Unknown),
     ];
     for (text, verdict) in cases {
