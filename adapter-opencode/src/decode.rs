@@ -4,6 +4,8 @@
 //! a step that ends with `stop` can be followed by a compaction and more steps (1.2.1, 1.15.13, 1.18.33). So what the
 //! run came to is told when the output is over.
 
+use std::collections::HashSet;
+
 use session_core::{AgentEvent, Decoder, Ended, Exit, Final, Turn, Usage};
 
 use crate::wire::{Failure, Line, Part, parse};
@@ -16,6 +18,9 @@ const ERRORS_LIMIT: usize = 8;
 
 /// How much text of the answer is kept, in bytes.
 const TEXT_LIMIT: usize = 16 << 20;
+
+/// How many parts are known again.
+const PARTS_LIMIT: usize = 10_000;
 
 /// How many steps in a row may end with nothing before the run counts as one that never ends: where the provider cuts its
 /// stream, 1.1.65, 1.2.1, 1.3.2 and 1.18.33 call the model again and again, without a pause.
@@ -44,6 +49,8 @@ pub(crate) struct OpencodeDecoder {
     named: Option<String>,
     /// Whether the model is known to be called.
     called: bool,
+    /// Parts that were told.
+    told: HashSet<Box<str>>,
     /// Steps that ended.
     steps: u64,
     /// Steps in a row that ended with nothing.
@@ -84,6 +91,16 @@ impl OpencodeDecoder {
         if !std::mem::replace(&mut self.called, true) {
             emit(&AgentEvent::ModelCalled);
         }
+    }
+
+    /// Whether the part was told before: what it cost, and what it said, is counted once.
+    fn is_told_again(&mut self, part: Option<&Part>) -> bool {
+        let Some(id) = part.and_then(|part| part.id.as_deref()) else { return false };
+        let known = self.told.contains(id);
+        if !known && self.told.len() < PARTS_LIMIT {
+            self.told.insert(id.into());
+        }
+        known
     }
 
     fn step_began(&mut self) {
@@ -205,6 +222,9 @@ impl Decoder for OpencodeDecoder {
         let Some((kind, parsed)) = parsed.and_then(|line| Some((line.kind.clone()?, line))) else {
             return noise(line, emit);
         };
+        if self.is_told_again(parsed.part.as_ref()) {
+            return emit(&AgentEvent::Other { kind: &kind });
+        }
         match (kind.as_str(), &parsed.part, &parsed.error) {
             ("step_start", ..) => {
                 self.confirm(&parsed, emit);

@@ -104,6 +104,21 @@ fn tokens_and_cost_add_up_and_reasoning_counts_where_it_stands_apart() {
     }
 }
 
+/// A part is told again when the agent changed something in it.
+#[test]
+fn a_part_that_is_told_twice_counts_once() {
+    let end = |id: &str, cost: u32, reason: &str| {
+        let part = format!(r#"{{"id":"{id}","reason":"{reason}","cost":{cost},"tokens":{{"input":10}}}}"#);
+        line("step_finish", &part)
+    };
+    let text = line("text", r#"{"id":"prt_1","text":"done"}"#);
+    let (one, two) = (end("prt_2", 1, "tool-calls"), end("prt_3", 2, "stop"));
+    let stdout = [&one, &text, &text, &two, &two].map(String::as_str).join("\n");
+    let end = decode_for_tests("1.18.33", stdout.as_bytes(), &SILENT).end.unwrap();
+    assert_eq!((end.cost_usd, end.usage.input_tokens, end.turns), (Some(3.0), 20, Some(2)));
+    assert_eq!((end.kind.as_str(), end.text.as_str()), ("stop", "done"));
+}
+
 #[test]
 fn a_stream_that_is_cut_again_and_again_is_over() {
     let (start, cut) = (line("step_start", "{}"), line("step_finish", r#"{"reason":"unknown"}"#));

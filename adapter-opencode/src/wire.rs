@@ -21,6 +21,8 @@ pub(crate) struct Line {
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Part {
+    /// One part is one thing, however often it is told.
+    pub(crate) id: Option<String>,
     // `text`
     pub(crate) text: Option<String>,
     pub(crate) synthetic: Option<bool>,
@@ -97,6 +99,7 @@ fn salvage(line: &[u8]) -> Option<Line> {
         kind: text(&value, "type"),
         session: text(&value, "sessionID"),
         part: part.is_object().then(|| Part {
+            id: text(part, "id"),
             text: text(part, "text"),
             synthetic: part["synthetic"].as_bool(),
             call_id: text(part, "callID"),
