@@ -141,8 +141,8 @@ fn unreadable(path: &Path) -> Inspection {
     Inspection { presence: Presence::Unreadable, path: Some(path.to_owned()), ..Inspection::MISSING }
 }
 
-/// Finds the session: where the version looks, then where it would look if the file had the right name, then where
-/// only another version does.
+/// Finds the session: where the version looks, or a build of another channel, then where it would look if the file had
+/// the right name, then where only another version does.
 fn find(asked: &Asked) -> Result<Option<Found>, CatalogError> {
     let places = &asked.places;
     for store in &places.here {
@@ -150,6 +150,14 @@ fn find(asked: &Asked) -> Result<Option<Found>, CatalogError> {
         look.in_the_way &= places.is_shared;
         if look.presence != Presence::Missing {
             return Ok(Some(Found { store: store.clone(), look, is_here: true }));
+        }
+    }
+    for path in databases_in(places.channels_in.as_deref())?.into_iter().filter(|path| is_of_a_channel(path))
+    {
+        let store = Store::Database(path);
+        let look = look(asked, &store)?;
+        if matches!(look.presence, Presence::Present | Presence::Empty) || look.user_turns > 0 {
+            return Ok(Some(Found { store, look, is_here: true }));
         }
     }
     for path in places.movable.iter().cloned().chain(databases_in(places.movable_in.as_deref())?) {
@@ -193,6 +201,11 @@ fn databases_in(folder: Option<&Path>) -> Result<Vec<PathBuf>, CatalogError> {
         .collect();
     paths.sort();
     Ok(paths)
+}
+
+/// Whether it is the database of a build of another channel than the common one: `opencode-<channel>.db`.
+fn is_of_a_channel(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("opencode-"))
 }
 
 fn is_missing(error: &io::Error) -> bool {

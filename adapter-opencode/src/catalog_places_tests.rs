@@ -84,6 +84,32 @@ async fn what_only_another_version_reads_is_unreadable() {
     assert_eq!(stage.look_at(S2, "1.18.33").await.unwrap().presence, Presence::Missing);
 }
 
+/// Which channel a build is of, it does not tell: the agent itself says whether it finds the session.
+#[tokio::test]
+async fn a_database_of_another_channel_is_looked_at_after_the_common_one() {
+    let stage = Stage::new("1.18.33");
+    let [common, other] = ["opencode/opencode.db", "opencode/opencode-beta.db"].map(|name| stage.path(name));
+    let at_home = async |more: Option<(&str, &str)>| {
+        let data = stage.dir.path().to_str().unwrap();
+        let env: EnvMap = [("XDG_DATA_HOME", data)].into_iter().chain(more).collect();
+        let (id, version) = (NativeId::new(S1), Version::parse("1.18.33"));
+        let query = SessionQuery { state_dir: None, ..stage.query(&id, version.as_ref()) };
+        let look = OpencodeCatalog::new(env).inspect(query).await.unwrap();
+        (look.presence, look.misplaced, look.path)
+    };
+    stage.make(&other);
+    std::fs::write(stage.path("opencode/notes.db"), "garbage").unwrap();
+    std::fs::write(stage.path("opencode/opencode-alpha.db"), "garbage").unwrap();
+    assert_eq!(at_home(None).await, (Presence::Present, false, Some(other)));
+    assert_eq!(
+        at_home(Some(("OPENCODE_DB", "/none.db"))).await.0,
+        Presence::Missing,
+        "it reads that one alone"
+    );
+    stage.make(&common);
+    assert_eq!(at_home(None).await, (Presence::Present, false, Some(common)));
+}
+
 /// The tree of 1.1.65.
 fn make_tree(stage: &Stage) -> PathBuf {
     let root = stage.path("opencode/storage");

@@ -24,6 +24,8 @@ pub(crate) struct Places {
     pub(crate) here: Vec<Store>,
     /// Whether all sessions of the state dir lie there in one database: what ails that is in the way of a new one.
     pub(crate) is_shared: bool,
+    /// A folder where builds of other channels keep databases of their own: nobody can tell which build it is.
+    pub(crate) channels_in: Option<PathBuf>,
     /// Databases of the state dir that the version would read if they had the session's name.
     pub(crate) movable: Vec<PathBuf>,
     /// A folder whose other databases would be read, too.
@@ -56,6 +58,7 @@ fn in_state_dir(state: &Path, query: &SessionQuery<'_>) -> Places {
             Places {
                 here,
                 is_shared: false,
+                channels_in: None,
                 movable: vec![shared],
                 movable_in: Some(state.to_owned()),
                 elsewhere,
@@ -65,6 +68,7 @@ fn in_state_dir(state: &Path, query: &SessionQuery<'_>) -> Places {
         Family::Shared => Places {
             here: vec![Store::Database(shared), tree],
             is_shared: true,
+            channels_in: Some(data),
             elsewhere_in: Some(state.to_owned()),
             ..Places::default()
         },
@@ -86,9 +90,11 @@ fn at_home(env: &EnvMap, query: &SessionQuery<'_>) -> Places {
         return Places { here: vec![tree], ..Places::default() };
     }
     let database = Store::Database(own);
+    let is_chosen = Family::of(query.version) == Family::PerSession && env.get(state::DATABASE).is_some();
+    let channels_in = data_dir(env).filter(|_| !is_chosen);
     match migrates(query) {
-        true => Places { here: vec![database, tree], ..Places::default() },
-        false => Places { here: vec![database], elsewhere: vec![tree], ..Places::default() },
+        true => Places { here: vec![database, tree], channels_in, ..Places::default() },
+        false => Places { here: vec![database], channels_in, elsewhere: vec![tree], ..Places::default() },
     }
 }
 
