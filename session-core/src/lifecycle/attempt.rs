@@ -151,6 +151,9 @@ impl Lifecycle {
             (Some(binding), Some(ran_in)) if binding.native_id == *ran_in => Bound::No,
             (Some(_), _) => Bound::Yes,
         };
+        // What another conversation counts is all of this run.
+        let is_other = continuity == Continuity::Replaced && seen != asked;
+        let counters = if is_other { Counters::default() } else { counters };
         // A failure may show a figure of its own, lower than what the session has come to.
         let reported = evidence.observation.end.as_ref().and_then(|end| end.cost_usd).filter(|reported| {
             verdict == Verdict::Completed

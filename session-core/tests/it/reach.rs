@@ -111,6 +111,21 @@ async fn tokens_that_an_agent_counts_over_its_resumes_are_of_the_run() {
     assert_eq!(bench.lifecycle.run(fork).await.unwrap().usage.input_tokens, 10);
 }
 
+/// An agent that did not find the session, and began another without a word.
+#[tokio::test]
+async fn tokens_of_another_conversation_are_all_of_the_run() {
+    let mut agent = Scripted::new();
+    agent.capabilities.usage_scope = FigureScope::Session;
+    let bench = bench_with(agent, true);
+    bench.run("one").await;
+    bench.agent.will([Act::Elsewhere("99999999-9999-4999-8999-999999999999")]);
+    let other = bench.run("two").await;
+    assert_eq!((other.route, other.usage.input_tokens), (Route::FellBack(Why::SessionReplaced), 20));
+    let back = bench.run("three").await;
+    assert_eq!((back.route, back.usage.input_tokens), (Route::Resumed, 10));
+    assert_eq!(back.totals.usage.input_tokens, 40);
+}
+
 /// A newer version goes on counting where an older one began anew in every process.
 #[tokio::test]
 async fn tokens_are_of_the_run_where_a_newer_version_counts_on() {
