@@ -42,6 +42,11 @@ async fn a_packed_file_is_no_answer() {
     let stage = Stage::new();
     stage.write("days/4/x-s.log.z", "p0\n");
     assert!(stage.try_look().await.is_err() && stage.said(10).await.is_err());
+    // Both are there while the agent packs, or unpacks.
+    let plain = stage.write("days/4/x-s.log", "p0\na1\n");
+    let newer = File::options().append(true).open(&plain).unwrap();
+    newer.set_modified(SystemTime::now() + Duration::from_secs(60)).unwrap();
+    assert_eq!(stage.look().await.path, Some(plain));
 }
 
 #[tokio::test]
