@@ -100,6 +100,8 @@ pub(crate) struct Rules {
     pub(crate) usage: Usage,
     /// Whether the cost of a run is told.
     pub(crate) has_cost: bool,
+    /// Whether an answer is told in a folder that is no repository.
+    pub(crate) answers_anywhere: bool,
     /// Whether the prompt is on the disk before the model has answered.
     pub(crate) keeps_prompts_at_once: bool,
     /// What the run after a kill in the first turn does.

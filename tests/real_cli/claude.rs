@@ -73,6 +73,7 @@ impl AgentUnderTest for Claude {
             has_cost: true,
             // 2.1.197 and 2.1.332 write the prompt some 30 ms after they asked the model; a kill before that leaves
             // nothing. 2.0.14 writes nothing before the first answer.
+            answers_anywhere: true,
             keeps_prompts_at_once: newer,
             after_a_killed_first_turn: match newer {
                 true => Route::Resumed,

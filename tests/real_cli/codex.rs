@@ -90,6 +90,7 @@ impl AgentUnderTest for CodexCli {
                 cache_write_tokens: 0,
             },
             has_cost: false,
+            answers_anywhere: true,
             keeps_prompts_at_once: true,
             after_a_killed_first_turn: Route::Resumed,
             damages: damages(cli),

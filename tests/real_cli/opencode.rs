@@ -129,6 +129,8 @@ impl AgentUnderTest for OpencodeCli {
                 cache_write_tokens: 0,
             },
             has_cost: true,
+            // 1.15.13 keeps the answer there, and says nothing of it.
+            answers_anywhere: files || newest || !per_session,
             keeps_prompts_at_once: true,
             // 1.2.1 cannot be given an id, and says its own when the model has answered.
             after_a_killed_first_turn: match files || per_session {

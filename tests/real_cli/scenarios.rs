@@ -41,6 +41,7 @@ pub(crate) fn trials(cli: &Pinned) -> Vec<Trial> {
         trial!(cli, turns::a_required_resume_is_refused_when_the_session_is_gone),
         trial!(cli, files::malformed_id),
         trial!(cli, folders::unrelated_folder),
+        trial!(cli, folders::a_folder_without_a_repository),
         trial!(cli, folders::another_work_tree),
         trial!(cli, folders::a_work_tree_that_is_gone),
         trial!(cli, folders::moved_folder),

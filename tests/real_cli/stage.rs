@@ -49,16 +49,25 @@ impl Stage {
         cli.under_test().prepare(&place);
         let rules = cli.under_test().rules(cli);
         let stage = Self { cli: cli.clone(), rules, place, model, agent: OnceLock::new(), _dir: dir };
-        stage.git(&["init", "-q"]);
-        let user = ["-c", "user.name=t", "-c", "user.email=t@t"];
-        stage.git(&[&user[..], &["commit", "-q", "--allow-empty", "-m", "root"]].concat());
+        stage.repository(&stage.place.project());
         stage
     }
 
     pub(crate) fn git(&self, args: &[&str]) {
+        self.git_in(&self.place.project(), args);
+    }
+
+    fn git_in(&self, folder: &Path, args: &[&str]) {
         let mut git = Command::new("git");
-        git.args(args).current_dir(self.place.project()).env("HOME", &self.place.root);
+        git.args(args).current_dir(folder).env("HOME", &self.place.root);
         assert!(git.status().unwrap().success(), "git {args:?}");
+    }
+
+    /// Makes a repository of this folder.
+    pub(crate) fn repository(&self, folder: &Path) {
+        self.git_in(folder, &["init", "-q"]);
+        let user = ["-c", "user.name=t", "-c", "user.email=t@t"];
+        self.git_in(folder, &[&user[..], &["commit", "-q", "--allow-empty", "-m", "root"]].concat());
     }
 
     /// The agent with its catalog.

@@ -1,7 +1,7 @@
 //! Other folders: what the version can reach, and what is another project.
 
 use rejoin::core::decide::Reach;
-use rejoin::{LlmResult, Route, Why};
+use rejoin::{LlmResult, Route, RunError, Why};
 
 use crate::pinned::Pinned;
 use crate::stage::{Stage, reply, scenario};
@@ -24,6 +24,7 @@ pub(super) async fn unrelated_folder(cli: &Pinned) {
     stage.run("alpha").await.unwrap();
     let other = stage.place.root.join("other");
     std::fs::create_dir(&other).unwrap();
+    stage.repository(&other);
     let kept = stage.keep();
     let before = stage.turns();
     let yes = stage
@@ -36,6 +37,23 @@ pub(super) async fn unrelated_folder(cli: &Pinned) {
     let before = stage.turns();
     let no = stage.row("another project", true, stage.request_in(&other, "beta")).await.unwrap();
     check(&no, false, Why::ProjectDiffers, stage.turns() - before);
+}
+
+/// A folder that belongs to no repository is as good as any.
+pub(super) async fn a_folder_without_a_repository(cli: &Pinned) {
+    let stage = Stage::new(cli);
+    let plain = stage.place.root.join("plain");
+    std::fs::create_dir(&plain).unwrap();
+    let first = stage.row("no repository", true, stage.request_in(&plain, "alpha")).await;
+    if !stage.rules.answers_anywhere {
+        let Err(RunError::Failed { why: Why::NoResult, run }) = first else { panic!("{first:?}") };
+        assert_eq!(run.session_id, Some(stage.bound().await), "the session is kept");
+        return;
+    }
+    let first = first.unwrap();
+    assert_eq!(reply(&first).last, "alpha");
+    let second = stage.row("no repository, resumed", true, stage.request_in(&plain, "beta")).await.unwrap();
+    assert_eq!((second.route, reply(&second).user_turns), (Route::Resumed, 2));
 }
 
 pub(super) async fn another_work_tree(cli: &Pinned) {
