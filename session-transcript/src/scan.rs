@@ -163,7 +163,9 @@ impl Tally {
         match (facts.number, self.last_number) {
             (Some(number), last) => {
                 let expected = last.map_or(number, |last| last.saturating_add(1));
-                self.missing_records += number.saturating_sub(expected + self.unnumbered_since);
+                // The agent chooses the numbers: any may stand there.
+                let missing = number.saturating_sub(expected.saturating_add(self.unnumbered_since));
+                self.missing_records = self.missing_records.saturating_add(missing);
                 (self.last_number, self.unnumbered_since) = (Some(number), 0);
             }
             (None, Some(_)) => {
