@@ -5,8 +5,11 @@ use std::path::PathBuf;
 
 use session_core::{Conversation, RecordFacts, RecordKind, TranscriptFormat};
 
-/// The longest line that is read. Longer ones are left out, so that memory stays bounded.
-const LINE_LIMIT: usize = 32 << 20;
+/// How much of a file is read. A session larger than this is there, whatever else it holds.
+pub(crate) const READ_LIMIT: u64 = 1 << 30;
+
+/// The longest line that is read, without its end. Longer ones are left out, so that memory stays bounded.
+pub(crate) const LINE_LIMIT: usize = 32 << 20;
 
 const CHUNK: usize = 128 << 10;
 
