@@ -227,6 +227,20 @@ async fn what_there_was_no_time_for_is_not_missing() {
     }
 }
 
+#[tokio::test]
+async fn what_the_user_took_back_is_not_told() {
+    let stage = Stage::with_session("1.18.33");
+    stage.change(r#"UPDATE session SET revert = '{"messageID":"msg_3"}'"#);
+    assert_eq!(said(&stage).await.unwrap(), ["alpha", "one"]);
+    let stage = Stage::new("1.1.65");
+    let path = make_tree(&stage).join(format!("session/p/{S1}.json"));
+    assert_eq!(said(&stage).await.unwrap(), ["alpha", "one"]);
+    std::fs::write(path, r#"{"directory":"/w","revert":{"messageID":"msg_2","snapshot":"x"}}"#).unwrap();
+    assert_eq!(said(&stage).await.unwrap(), ["alpha"]);
+    let look = stage.look().await;
+    assert_eq!((look.presence, look.user_turns, look.answers), (Presence::Present, 1, 0));
+}
+
 /// Done to a database, a journal could name any file as one to be removed.
 #[tokio::test]
 async fn no_journal_is_played_back() {

@@ -202,12 +202,13 @@ pub(super) fn last_said(
 
 fn said(connection: &Connection, id: &NativeId, bytes: usize) -> Result<Conversation, Ailment> {
     let mut conversation = Conversation::default();
+    let Some(row) = session(connection, id)? else { return Ok(conversation) };
     let mut statement = connection.prepare(
         "SELECT m.id, m.data, p.data FROM (
-           SELECT id, data FROM message WHERE session_id = ?1 ORDER BY id DESC LIMIT ?2
+           SELECT id, data FROM message WHERE session_id = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3
          ) m JOIN part p ON p.message_id = m.id ORDER BY m.id, p.id",
     )?;
-    let mut rows = statement.query(params![id.as_str(), ROWS])?;
+    let mut rows = statement.query(params![id.as_str(), row.end, ROWS])?;
     let mut open: Option<(String, Said)> = None;
     while let Some(row) = rows.next()? {
         let message: String = row.get(0)?;

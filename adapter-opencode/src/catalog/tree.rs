@@ -19,9 +19,18 @@ const FILE_LIMIT: u64 = 32 << 20;
 const SESSION_LIMIT: u64 = 1 << 30;
 
 /// A session's own file.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Session {
     directory: String,
+    /// What the user took back.
+    revert: Option<serde_json::Value>,
+}
+
+impl Session {
+    /// The first message that the user took back: it and all later ones go before the next prompt.
+    fn end(&self) -> Option<&str> {
+        self.revert.as_ref()?.get("messageID")?.as_str()
+    }
 }
 
 /// A session's own file, found.
@@ -45,8 +54,8 @@ pub(super) fn inspect_within(root: &Path, asked: &Asked, budget: Budget) -> Resu
     let Ok(session) = serde_json::from_slice::<Session>(&data) else {
         return Ok(Inspection { presence: Presence::Damaged, path: Some(path), ..Inspection::MISSING });
     };
-    let mut tally = Tally { began_in: Some(session.directory.into()), ..Tally::default() };
-    match each_message(&storage, asked, budget, &mut |message| tally.message(message)) {
+    let mut tally = Tally { began_in: Some(session.directory.clone().into()), ..Tally::default() };
+    match each_message(&storage, asked, &session, budget, &mut |message| tally.message(message)) {
         Ok(true) => Ok(tally.sum_up(&path)),
         Ok(false) => Ok(unreadable(&path)),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(unreadable(&path)),
@@ -86,13 +95,15 @@ impl Tally {
 }
 
 pub(super) fn last_said(root: &Path, asked: &Asked, bytes: usize) -> Result<Conversation, CatalogError> {
-    let (storage, path) = match own(root, asked)? {
+    let (storage, path, data) = match own(root, asked)? {
         Own::Nothing => return Ok(Conversation::default()),
         Own::Unusable(path) => return Err(failed(&path, "it may not be read")),
-        Own::There(storage, path, _) => (storage, path),
+        Own::There(storage, path, data) => (storage, path, data),
     };
+    // Where it is damaged, the messages still say what they say.
+    let session = serde_json::from_slice::<Session>(&data).unwrap_or_default();
     let mut last = Last { bytes, ..Last::default() };
-    match each_message(&storage, asked, Budget::whole(), &mut |message| last.message(message)) {
+    match each_message(&storage, asked, &session, Budget::whole(), &mut |message| last.message(message)) {
         Ok(true) => Ok(Conversation { said: last.said.into(), left_out: last.left_out }),
         Ok(false) => Err(failed(&path, "its messages may not be read")),
         Err(error) => Err(failed(&path, error)),
@@ -248,6 +259,7 @@ impl Stored<'_> {
 fn each_message(
     storage: &Folder,
     asked: &Asked,
+    session: &Session,
     mut budget: Budget,
     each: &mut dyn FnMut(Stored<'_>) -> io::Result<()>,
 ) -> io::Result<bool> {
@@ -262,7 +274,7 @@ fn each_message(
     };
     let parts = storage.folder("part")?;
     let names = messages.names(".json", rows())?;
-    for name in names.iter().rev() {
+    for name in names.iter().rev().filter(|name| session.end().is_none_or(|end| name.as_str() < end)) {
         if budget.is_spent() {
             break;
         }
