@@ -126,7 +126,8 @@ impl SessionCatalog for OpencodeCatalog {
     }
 
     /// # Errors
-    /// [`CatalogError`] when the database could not be moved; then it is where it was.
+    /// [`CatalogError`] when the database could not be moved, and is where it was, or was moved and could not be made
+    /// durable there.
     ///
     /// # Cancel safety
     /// A dropped future leaves the move running to its end on the blocking pool.

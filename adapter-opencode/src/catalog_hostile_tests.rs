@@ -243,10 +243,11 @@ async fn what_the_user_took_back_is_not_told() {
 
 /// Done to a database, a journal could name any file as one to be removed.
 #[tokio::test]
-async fn no_journal_is_played_back() {
+async fn no_journal_is_played_back_and_none_is_left_for_another_database() {
     let stage = Stage::new("1.18.33");
-    let from = stage.path("new-1.db");
+    let (from, to) = (stage.path("new-1.db"), stage.database());
     stage.make(&from);
+    std::fs::write(connect::beside(&to, "-journal"), "of another").unwrap();
     let look = stage.look().await;
     let (id, version) = (NativeId::new(S1), Version::parse("1.18.33"));
     let (catalog, query) = (OpencodeCatalog::new(EnvMap::new()), stage.query(&id, version.as_ref()));
@@ -255,4 +256,7 @@ async fn no_journal_is_played_back() {
     assert!(from.exists());
     std::fs::remove_file(connect::beside(&from, "-journal")).unwrap();
     assert!(catalog.mend(query, &look, Mend::PutInPlace).await.unwrap());
+    assert!(!connect::beside(&to, "-journal").exists());
+    let aside = connect::beside(&to, ".aside-1-journal");
+    assert_eq!(std::fs::read_to_string(aside).unwrap(), "of another", "nothing is lost");
 }

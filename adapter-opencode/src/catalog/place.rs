@@ -9,7 +9,7 @@ use super::connect::{beside, open_for_writing};
 use super::{Asked, failed, find, is_missing};
 
 /// What the files of a database end with, itself last: what is left of one must not be taken for another's.
-const SUFFIXES: [&str; 3] = ["-wal", "-shm", ""];
+const SUFFIXES: [&str; 4] = ["-wal", "-shm", "-journal", ""];
 
 /// Moves the database of the session to `to`, where it still holds what was seen, in one step: what lies in its log is
 /// written into it first. What stands at `to` without the session is set aside.
@@ -27,6 +27,10 @@ pub(super) fn put(asked: &Asked, from: &Path, bytes: u64, to: &Path) -> Result<b
     drop_log_files(from).map_err(|error| failed(from, error))?;
     set_aside(to).map_err(|error| failed(to, error))?;
     std::fs::rename(from, to).map_err(|error| failed(from, error))?;
+    // The new name first: a database with two is found, one with none is not.
+    for path in [to, from] {
+        sync_folder_of(path).map_err(|error| failed(path, error))?;
+    }
     Ok(true)
 }
 
@@ -86,5 +90,19 @@ fn set_aside(path: &Path) -> io::Result<()> {
             _ => {}
         }
     }
+    sync_folder_of(path)
+}
+
+/// A renamed file is durable when its folder is.
+#[cfg(unix)]
+#[expect(clippy::disallowed_types, reason = "this room does I/O, on the pool for blocking work")]
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let folder = path.parent().ok_or_else(|| io::Error::other("a file without a folder"))?;
+    std::fs::File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "the same face on every system")]
+fn sync_folder_of(_: &Path) -> io::Result<()> {
     Ok(())
 }
