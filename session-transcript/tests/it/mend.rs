@@ -25,7 +25,8 @@ async fn a_file_that_cannot_be_mended_stays_as_it_was() {
     for text in ["p5\na\no\n", "p18446744073709551615\na\n", "p18446744073709551614\na\np\n"] {
         let path = stage.write("days/1/guess-s.log", text);
         let look = stage.look().await;
-        assert!(stage.mend(&look, Mend::NumberRecords).await.is_err(), "{text:?}");
+        let error = stage.mend(&look, Mend::NumberRecords).await.unwrap_err();
+        assert_eq!(error.source.to_string(), "a record that can have no number", "{text:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
         assert_eq!(fs::read_dir(stage.path("days/1")).unwrap().count(), 1);
     }
