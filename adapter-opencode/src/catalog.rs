@@ -2,12 +2,15 @@
 
 #![expect(clippy::disallowed_methods, reason = "this room does I/O, on the pool for blocking work")]
 
+mod connect;
 mod database;
+mod open;
 mod place;
 mod tree;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use session_core::error::CatalogError;
 use session_core::{
@@ -21,10 +24,18 @@ use crate::transcript::{Places, Store, places};
 /// it holds.
 const ROWS: i64 = 100_000;
 
+/// How long one database is read: some hundred megabytes, also from a slow disk. What the agent wrote there could keep
+/// SQLite busy without end.
+const READING: Duration = Duration::from_secs(10);
+
+/// How many times as long all databases are read that may hold the session.
+const READINGS: u32 = 3;
+
 /// The sessions of opencode, in the data folder of an environment or in a state dir.
 #[derive(Debug, Clone)]
 pub struct OpencodeCatalog {
     env: EnvMap,
+    reading: Duration,
 }
 
 /// A query that can go to another thread.
@@ -32,18 +43,35 @@ pub struct OpencodeCatalog {
 struct Asked {
     id: NativeId,
     version: Option<Version>,
+    /// The state dir: the agent writes all that is below it, and nothing of the way there.
+    state: Option<PathBuf>,
     places: Places,
+    /// How long one database is read.
+    reading: Duration,
+}
+
+impl Asked {
+    /// When the reading of a database that begins now has to end.
+    fn until(&self) -> Instant {
+        Instant::now() + self.reading
+    }
 }
 
 impl OpencodeCatalog {
     /// The sessions as an agent with this environment keeps them.
     #[must_use]
     pub const fn new(env: EnvMap) -> Self {
-        Self { env }
+        Self { env, reading: READING }
     }
 
     fn asked(&self, query: &SessionQuery<'_>) -> Asked {
-        Asked { id: query.id.clone(), version: query.version.cloned(), places: places(&self.env, query) }
+        Asked {
+            id: query.id.clone(),
+            version: query.version.cloned(),
+            state: query.state_dir.map(Path::to_owned),
+            places: places(&self.env, query),
+            reading: self.reading,
+        }
     }
 }
 
@@ -51,14 +79,13 @@ impl OpencodeCatalog {
 struct Found {
     store: Store,
     look: Inspection,
-    /// Whether the version looks there.
-    is_here: bool,
 }
 
 #[async_trait]
 impl SessionCatalog for OpencodeCatalog {
-    /// A database is opened for reading only, and not waited for longer than two seconds. Its `-shm` and `-wal` files are
-    /// made where they are missing: SQLite reads no database with a log without them.
+    /// A database is opened for reading only, not waited for longer than two seconds, and not read for longer than ten:
+    /// then it is [`Unreadable`](Presence::Unreadable). Below a state dir no link is followed. Its `-shm` and `-wal`
+    /// files are made where they are missing: SQLite reads no database with a log without them.
     ///
     /// # Errors
     /// [`CatalogError`] for a database that is locked, and for input/output errors.
@@ -90,14 +117,17 @@ impl SessionCatalog for OpencodeCatalog {
         let asked = self.asked(&query);
         blocking(move || match find(&asked)? {
             None => Ok(Conversation::default()),
-            Some(Found { store: Store::Database(path), .. }) => database::last_said(&path, &asked.id, bytes),
-            Some(Found { store: Store::Tree(root), .. }) => tree::last_said(&root, &asked.id, bytes),
+            Some(Found { store: Store::Database(path), .. }) => {
+                database::last_said(&path, &asked, asked.until(), bytes)
+            }
+            Some(Found { store: Store::Tree(root), .. }) => tree::last_said(&root, &asked, bytes),
         })
         .await
     }
 
     /// # Errors
-    /// [`CatalogError`] when the database could not be moved; then it is where it was.
+    /// [`CatalogError`] when the database could not be moved, and is where it was, or was moved and could not be made
+    /// durable there.
     ///
     /// # Cancel safety
     /// A dropped future leaves the move running to its end on the blocking pool.
@@ -145,46 +175,118 @@ fn unreadable(path: &Path) -> Inspection {
 /// the right name, then where only another version does.
 fn find(asked: &Asked) -> Result<Option<Found>, CatalogError> {
     let places = &asked.places;
+    let end = Instant::now() + asked.reading * READINGS;
     for store in &places.here {
-        let mut look = look(asked, store)?;
+        let mut look = look(asked, store, end)?;
         look.in_the_way &= places.is_shared;
         if look.presence != Presence::Missing {
-            return Ok(Some(Found { store: store.clone(), look, is_here: true }));
+            return Ok(Some(Found { store: store.clone(), look }));
         }
     }
+    let mut unknown = Unknown(None);
     for path in databases_in(places.channels_in.as_deref())?.into_iter().filter(|path| is_of_a_channel(path))
     {
-        let store = Store::Database(path);
-        let look = look(asked, &store)?;
+        let candidate = Candidate { store: Store::Database(path), is_own: true };
+        let Some(look) = unknown.look(asked, &candidate, end) else { continue };
         if matches!(look.presence, Presence::Present | Presence::Empty) || look.user_turns > 0 {
-            return Ok(Some(Found { store, look, is_here: true }));
+            return Ok(Some(Found { store: candidate.store, look }));
         }
     }
-    for path in places.movable.iter().cloned().chain(databases_in(places.movable_in.as_deref())?) {
-        let store = Store::Database(path);
-        let look = look(asked, &store)?;
+    let movable = places.movable.iter().cloned().map(Store::Database);
+    for candidate in candidates(asked, movable, places.movable_in.as_deref())? {
+        let Some(look) = unknown.look(asked, &candidate, end) else { continue };
         // What ails another session's database is no news of this one.
         if matches!(look.presence, Presence::Present | Presence::Empty) || look.user_turns > 0 {
             let look = Inspection { misplaced: true, ..look };
-            return Ok(Some(Found { store, look, is_here: false }));
+            return Ok(Some(Found { store: candidate.store, look }));
         }
     }
-    let more = databases_in(places.elsewhere_in.as_deref())?.into_iter().map(Store::Database);
-    for store in places.elsewhere.iter().cloned().chain(more) {
-        let look = look(asked, &store)?;
+    let elsewhere = places.elsewhere.iter().cloned();
+    for candidate in candidates(asked, elsewhere, places.elsewhere_in.as_deref())? {
+        let Some(look) = unknown.look(asked, &candidate, end) else { continue };
         if look.presence == Presence::Present {
             let path = look.path.clone().unwrap_or_default();
-            return Ok(Some(Found { store, look: unreadable(&path), is_here: false }));
+            return Ok(Some(Found { store: candidate.store, look: unreadable(&path) }));
         }
     }
-    Ok(None)
+    unknown.0.transpose()
 }
 
-fn look(asked: &Asked, store: &Store) -> Result<Inspection, CatalogError> {
-    match store {
-        Store::Database(path) => database::inspect(path, &asked.id, asked.version.as_ref()),
-        Store::Tree(root) => tree::inspect(root, &asked.id),
+/// Something that may hold the session, though it does not bear its name.
+struct Candidate {
+    store: Store,
+    /// Whether it may: neither its name nor its place says that it is another session's.
+    is_own: bool,
+}
+
+/// The candidate that nobody could look into. If the session is nowhere else, nobody can tell that it is missing.
+struct Unknown(Option<Result<Found, CatalogError>>);
+
+impl Unknown {
+    /// What a look shows, if it shows something.
+    fn look(&mut self, asked: &Asked, candidate: &Candidate, end: Instant) -> Option<Inspection> {
+        let Candidate { store, is_own } = candidate;
+        let looked = if Instant::now() < end {
+            look(asked, store, end)
+        } else if path_of(store).symlink_metadata().is_err() {
+            return None;
+        } else {
+            Ok(unreadable(path_of(store)))
+        };
+        match looked {
+            Ok(look) if look.presence != Presence::Unreadable => return Some(look),
+            looked if *is_own && self.0.is_none() => {
+                let found = looked.map(|look| Found { store: store.clone(), look });
+                self.0 = Some(found);
+            }
+            Ok(look) => {
+                tracing::debug!(path = ?look.path, "a database that is not the session's is left out")
+            }
+            Err(error) => tracing::debug!(%error, "a database that is not the session's is left out"),
+        }
+        None
     }
+}
+
+fn candidates(
+    asked: &Asked,
+    known: impl Iterator<Item = Store>,
+    folder: Option<&Path>,
+) -> Result<Vec<Candidate>, CatalogError> {
+    // A session that the agent named lies in a database that nobody named.
+    let may_be_own = |path: &Path| {
+        let name = path.file_stem().unwrap_or_default();
+        name == asked.id.as_str() || name.as_encoded_bytes().starts_with(b"new-")
+    };
+    let known = known.map(|store| Candidate { store, is_own: true });
+    let others = databases_in(folder)?.into_iter().map(|path| {
+        let is_own = may_be_own(&path);
+        Candidate { store: Store::Database(path), is_own }
+    });
+    Ok(known.chain(others).collect())
+}
+
+fn look(asked: &Asked, store: &Store, end: Instant) -> Result<Inspection, CatalogError> {
+    match store {
+        Store::Database(path) => database::inspect(path, asked, asked.until().min(end)),
+        Store::Tree(root) => tree::inspect(root, asked),
+    }
+}
+
+fn path_of(store: &Store) -> &Path {
+    let (Store::Database(path) | Store::Tree(path)) = store;
+    path
+}
+
+/// Adds the words of a part to those of the parts before it. Of what is longer than is wanted, the beginning will do.
+fn join(said: &mut String, words: &str, limit: usize) {
+    if said.len() > limit {
+        return;
+    }
+    if !said.is_empty() {
+        said.push('\n');
+    }
+    said.push_str(words);
 }
 
 /// The databases in a folder, in the order of their names.

@@ -25,7 +25,7 @@ async fn a_database_with_another_name_is_given_the_sessions_own() {
         let again = stage.look().await;
         assert_eq!((again.presence, again.misplaced, again.user_turns), (Presence::Present, false, 2));
         assert_eq!((again.path, from.exists()), (Some(stage.database()), false));
-        assert!(place::beside_for_tests(&stage.database(), ".aside-1").exists(), "nothing is lost");
+        assert!(connect::beside(&stage.database(), ".aside-1").exists(), "nothing is lost");
     }
 }
 
@@ -42,7 +42,7 @@ async fn a_damaged_database_that_is_in_the_way_is_set_aside() {
         assert_eq!(catalog.mend(query, &look, Mend::SetAside).await.unwrap(), in_the_way, "{version}");
         assert_eq!(stage.database().exists(), !in_the_way);
         if in_the_way {
-            let aside = place::beside_for_tests(&stage.database(), ".aside-1");
+            let aside = connect::beside(&stage.database(), ".aside-1");
             assert_eq!(std::fs::read(aside).unwrap(), [7; 8192], "nothing is lost");
             assert_eq!(stage.presence().await, Presence::Missing);
         }
@@ -111,7 +111,7 @@ async fn a_database_of_another_channel_is_looked_at_after_the_common_one() {
 }
 
 /// The tree of 1.1.65.
-fn make_tree(stage: &Stage) -> PathBuf {
+pub(super) fn make_tree(stage: &Stage) -> PathBuf {
     let root = stage.path("opencode/storage");
     for (path, text) in [
         ("session/p/{}.json", r#"{"id":"x","directory":"/w","title":"issue-42"}"#),

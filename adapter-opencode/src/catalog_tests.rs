@@ -5,6 +5,8 @@ use session_core::SessionQuery;
 
 use super::*;
 
+#[path = "catalog_hostile_tests.rs"]
+mod hostile;
 #[path = "catalog_places_tests.rs"]
 mod places;
 

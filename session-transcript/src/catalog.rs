@@ -14,10 +14,7 @@ use session_core::{
 
 use crate::find::{Found, find, is_denied};
 use crate::mend::{end_last_line, number_records, unarchive};
-use crate::scan::{Tally, last_said, scan};
-
-/// How much of a file is read. A session larger than this is there, whatever else it holds.
-const READ_LIMIT: u64 = 1 << 30;
+use crate::scan::{READ_LIMIT, Tally, last_said, scan};
 
 /// A catalog of sessions that lie in one file each.
 #[derive(Debug, Clone)]

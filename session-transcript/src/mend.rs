@@ -1,12 +1,13 @@
 //! Cures for a session's file that lose nothing of it. None is written through a link: the agent may have put it there.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write};
 use std::path::Path;
 
 use session_core::TranscriptFormat;
 
 use crate::find::options;
+use crate::scan::{LINE_LIMIT, READ_LIMIT};
 
 /// Writes a line end behind a last line that has none, and says whether it did.
 pub(crate) fn end_last_line(path: &Path, bytes: u64) -> io::Result<bool> {
@@ -24,37 +25,29 @@ pub(crate) fn end_last_line(path: &Path, bytes: u64) -> io::Result<bool> {
 }
 
 /// Gives every record behind the first numbered one its number, counting on from there, and says whether it did. The
-/// file is written anew beside itself and takes its own place whole.
+/// file is written anew beside itself and takes its own place whole. One that a look does not read whole stays as it is.
 pub(crate) fn number_records(format: &dyn TranscriptFormat, path: &Path, bytes: u64) -> io::Result<bool> {
+    number_within(format, path, bytes, Limits { file: READ_LIMIT, line: LINE_LIMIT })
+}
+
+/// What is read whole.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    file: u64,
+    line: usize,
+}
+
+fn number_within(format: &dyn TranscriptFormat, path: &Path, bytes: u64, limits: Limits) -> io::Result<bool> {
+    if bytes > limits.file {
+        return Ok(false);
+    }
     let Some(file) = unchanged(path, bytes, &mut options())? else { return Ok(false) };
     let folder = path.parent().ok_or_else(|| io::Error::other("a file without a folder"))?;
     let mut anew = tempfile::Builder::new().prefix(".mend-").tempfile_in(folder)?;
-    {
-        let mut out = BufWriter::new(anew.as_file_mut());
-        let mut lines = BufReader::new(&file);
-        let (mut line, mut next) = (Vec::new(), None);
-        while lines.read_until(b'\n', &mut line)? > 0 {
-            let facts = format.record(&line);
-            let written = match (facts.as_ref().and_then(|facts| facts.number), next) {
-                (Some(number), _) => {
-                    next = Some(number + 1);
-                    None
-                }
-                (None, Some(number)) if facts.is_some() => {
-                    let text = line.trim_ascii_end();
-                    let numbered = format.numbered(text, number);
-                    let mut numbered =
-                        numbered.ok_or_else(|| io::Error::other("a record that can have no number"))?;
-                    next = Some(number + 1);
-                    numbered.push(b'\n');
-                    Some(numbered)
-                }
-                _ => None,
-            };
-            out.write_all(written.as_deref().unwrap_or(&line))?;
-            line.clear();
-        }
-        out.flush()?;
+    let out = BufWriter::new(anew.as_file_mut());
+    // What is appended meanwhile is not waited for.
+    if !copy_numbered(format, BufReader::new((&file).take(bytes)), out, limits)? {
+        return Ok(false);
     }
     // Nobody wrote meanwhile, as far as the size tells.
     if file.metadata()?.len() != bytes {
@@ -64,6 +57,51 @@ pub(crate) fn number_records(format: &dyn TranscriptFormat, path: &Path, bytes: 
     anew.as_file().sync_all()?;
     anew.persist(path).map_err(|error| error.error)?;
     sync_folder(folder)?;
+    Ok(true)
+}
+
+/// Copies the lines, with numbers. `false`: a line, or the copy, is longer than what a look reads.
+fn copy_numbered(
+    format: &dyn TranscriptFormat,
+    mut lines: impl BufRead,
+    mut out: impl Write,
+    limits: Limits,
+) -> io::Result<bool> {
+    let (mut line, mut last, mut copied) = (Vec::new(), None::<u64>, 0);
+    // One byte more than a line may have: its end, or the proof that it is too long.
+    let longest = limits.line as u64 + 1;
+    while lines.by_ref().take(longest).read_until(b'\n', &mut line)? > 0 {
+        if line.len() > limits.line && !line.ends_with(b"\n") {
+            return Ok(false);
+        }
+        let facts = format.record(&line);
+        let written = match (facts.as_ref().and_then(|facts| facts.number), last) {
+            (Some(number), _) => {
+                last = Some(number);
+                None
+            }
+            (None, Some(before)) if facts.is_some() => {
+                let text = line.trim_ascii_end();
+                // Behind the last number that there is, there is none.
+                let numbered =
+                    before.checked_add(1).and_then(|next| Some((next, format.numbered(text, next)?)));
+                let (next, mut numbered) =
+                    numbered.ok_or_else(|| io::Error::other("a record that can have no number"))?;
+                last = Some(next);
+                numbered.push(b'\n');
+                Some(numbered)
+            }
+            _ => None,
+        };
+        let written = written.as_deref().unwrap_or(&line);
+        copied += written.len() as u64;
+        if copied > limits.file {
+            return Ok(false);
+        }
+        out.write_all(written)?;
+        line.clear();
+    }
+    out.flush()?;
     Ok(true)
 }
 
@@ -131,3 +169,7 @@ fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
 const fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
+
+#[cfg(test)]
+#[path = "mend_tests.rs"]
+mod tests;

@@ -5,8 +5,11 @@ use std::path::PathBuf;
 
 use session_core::{Conversation, RecordFacts, RecordKind, TranscriptFormat};
 
-/// The longest line that is read. Longer ones are left out, so that memory stays bounded.
-const LINE_LIMIT: usize = 32 << 20;
+/// How much of a file is read. A session larger than this is there, whatever else it holds.
+pub(crate) const READ_LIMIT: u64 = 1 << 30;
+
+/// The longest line that is read, without its end. Longer ones are left out, so that memory stays bounded.
+pub(crate) const LINE_LIMIT: usize = 32 << 20;
 
 const CHUNK: usize = 128 << 10;
 
@@ -163,7 +166,9 @@ impl Tally {
         match (facts.number, self.last_number) {
             (Some(number), last) => {
                 let expected = last.map_or(number, |last| last.saturating_add(1));
-                self.missing_records += number.saturating_sub(expected + self.unnumbered_since);
+                // The agent chooses the numbers: any may stand there.
+                let missing = number.saturating_sub(expected.saturating_add(self.unnumbered_since));
+                self.missing_records = self.missing_records.saturating_add(missing);
                 (self.last_number, self.unnumbered_since) = (Some(number), 0);
             }
             (None, Some(_)) => {

@@ -1,17 +1,15 @@
 //! Sessions that are rows of a database.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::Instant;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, params};
+use rusqlite::{Connection, ErrorCode, params};
 use session_core::error::CatalogError;
 use session_core::{Conversation, Inspection, NativeId, Presence, RecordKind, Said, Speaker, Version};
 
-use super::{ROWS, Tally, failed, is_missing, unreadable};
+use super::connect::open;
+use super::{Asked, ROWS, Tally, failed, join, unreadable};
 use crate::transcript::{Message, Part};
-
-/// How long a lock is waited for.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Columns of a session that the agent reads as JSON: where one is not, it says that there is no session (1.15.13,
 /// 1.18.33).
@@ -25,6 +23,8 @@ pub(super) enum Ailment {
     Denied,
     /// Its tables are not those that are known.
     Unknown,
+    /// There is more in it than is read in the time that there is.
+    Endless,
     /// Nobody can tell: it is locked, or the system failed.
     Other(rusqlite::Error),
 }
@@ -34,6 +34,7 @@ impl From<rusqlite::Error> for Ailment {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Self::Damaged,
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => Self::Denied,
+            Some(ErrorCode::OperationInterrupted | ErrorCode::TooBig) => Self::Endless,
             _ => Self::Other(error),
         }
     }
@@ -44,40 +45,14 @@ struct Row {
     directory: String,
     /// Whether all columns that should be JSON are.
     is_sound: bool,
-    /// The first message that the user took back: it and all later ones go before the next prompt.
-    revert: Option<String>,
+    /// The first message that the user took back, or an id behind all: it and all later ones go before the next prompt.
+    end: String,
 }
 
-/// Opens a database for reading. `None`: there is nothing, or nothing in it.
-pub(super) fn open(path: &Path) -> Result<Option<Connection>, Result<Ailment, CatalogError>> {
-    match path.symlink_metadata() {
-        Err(error) if is_missing(&error) => return Ok(None),
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            return Err(Ok(Ailment::Denied));
-        }
-        Err(error) => return Err(Err(failed(path, error))),
-        // The agent makes its tables in an empty file.
-        Ok(metadata) if metadata.is_file() && metadata.len() == 0 => return Ok(None),
-        Ok(metadata) if !metadata.is_file() => return Err(Ok(Ailment::Denied)),
-        Ok(_) => {}
-    }
-    let open = || {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(PATIENCE)?;
-        Ok(connection)
-    };
-    open().map(Some).map_err(|error: rusqlite::Error| Ok(error.into()))
-}
-
-pub(super) fn inspect(
-    path: &Path,
-    id: &NativeId,
-    version: Option<&Version>,
-) -> Result<Inspection, CatalogError> {
-    let looked = match open(path) {
+pub(super) fn inspect(path: &Path, asked: &Asked, until: Instant) -> Result<Inspection, CatalogError> {
+    let looked = match open(path, asked.state.as_deref(), until) {
         Ok(None) => return Ok(Inspection::MISSING),
-        Ok(Some(connection)) => tally(&connection, id, version),
+        Ok(Some(connection)) => tally(&connection, &asked.id, asked.version.as_ref()),
         Err(Ok(ailment)) => Err(ailment),
         Err(Err(error)) => return Err(error),
     };
@@ -90,7 +65,7 @@ pub(super) fn inspect(
             in_the_way: true,
             ..Inspection::MISSING
         }),
-        Err(Ailment::Denied | Ailment::Unknown) => Ok(unreadable(path)),
+        Err(Ailment::Denied | Ailment::Unknown | Ailment::Endless) => Ok(unreadable(path)),
         Err(Ailment::Other(error)) => Err(failed(path, error)),
     }
 }
@@ -107,7 +82,7 @@ fn tally(
     }
     // 1.18.33 needs more of a message than the older ones.
     let strict = version.is_none_or(|version| version.at_least(1, 17, 0));
-    let end = row.revert.unwrap_or_else(|| "\u{10ffff}".to_owned());
+    let end = row.end;
     let mut floor = String::new();
     let mut statement = connection.prepare(
         "SELECT m.id, m.data, EXISTS (SELECT 1 FROM part p WHERE p.message_id = m.id) FROM (
@@ -189,7 +164,7 @@ fn session(connection: &Connection, id: &NativeId) -> Result<Option<Row>, Ailmen
         Ok(Row {
             directory: String::from_utf8_lossy(&bytes_of(row, 0)?).into_owned(),
             is_sound: row.get(1)?,
-            revert: row.get(2).unwrap_or_default(),
+            end: row.get(2).unwrap_or_else(|_| "\u{10ffff}".to_owned()),
         })
     });
     match row {
@@ -204,10 +179,15 @@ fn columns(connection: &Connection, table: &str) -> Result<Vec<String>, Ailment>
     Ok(names.collect::<Result<_, _>>()?)
 }
 
-pub(super) fn last_said(path: &Path, id: &NativeId, bytes: usize) -> Result<Conversation, CatalogError> {
-    let said = match open(path) {
+pub(super) fn last_said(
+    path: &Path,
+    asked: &Asked,
+    until: Instant,
+    bytes: usize,
+) -> Result<Conversation, CatalogError> {
+    let said = match open(path, asked.state.as_deref(), until) {
         Ok(None) => return Ok(Conversation::default()),
-        Ok(Some(connection)) => said(&connection, id, bytes),
+        Ok(Some(connection)) => said(&connection, &asked.id, bytes),
         Err(Ok(ailment)) => Err(ailment),
         Err(Err(error)) => return Err(error),
     };
@@ -216,17 +196,19 @@ pub(super) fn last_said(path: &Path, id: &NativeId, bytes: usize) -> Result<Conv
         Ailment::Damaged => failed(path, "it is damaged"),
         Ailment::Denied => failed(path, "it may not be read"),
         Ailment::Unknown => failed(path, "its tables are not known"),
+        Ailment::Endless => failed(path, "there is more in it than can be read"),
     })
 }
 
 fn said(connection: &Connection, id: &NativeId, bytes: usize) -> Result<Conversation, Ailment> {
     let mut conversation = Conversation::default();
+    let Some(row) = session(connection, id)? else { return Ok(conversation) };
     let mut statement = connection.prepare(
         "SELECT m.id, m.data, p.data FROM (
-           SELECT id, data FROM message WHERE session_id = ?1 ORDER BY id DESC LIMIT ?2
+           SELECT id, data FROM message WHERE session_id = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3
          ) m JOIN part p ON p.message_id = m.id ORDER BY m.id, p.id",
     )?;
-    let mut rows = statement.query(params![id.as_str(), ROWS])?;
+    let mut rows = statement.query(params![id.as_str(), row.end, ROWS])?;
     let mut open: Option<(String, Said)> = None;
     while let Some(row) = rows.next()? {
         let message: String = row.get(0)?;
@@ -239,10 +221,7 @@ fn said(connection: &Connection, id: &NativeId, bytes: usize) -> Result<Conversa
         let Some(words) = Part::words(&bytes_of(row, 2)?) else { continue };
         match &mut open {
             // The parts of a message are one thing said.
-            Some((id, said)) if *id == message => {
-                said.text.push('\n');
-                said.text.push_str(&words);
-            }
+            Some((id, said)) if *id == message => join(&mut said.text, &words, bytes),
             _ => {
                 if let Some((_, said)) = open.replace((message, Said { by, text: words })) {
                     conversation.push(said, bytes);

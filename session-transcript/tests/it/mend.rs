@@ -21,12 +21,24 @@ async fn records_get_the_numbers_that_they_lack() {
 #[tokio::test]
 async fn a_file_that_cannot_be_mended_stays_as_it_was() {
     let stage = Stage::new();
-    let text = "p5\na\no\n";
-    let path = stage.write("days/1/guess-s.log", text);
+    // An `o` takes no number; and there is none behind the last.
+    for text in ["p5\na\no\n", "p18446744073709551615\na\n", "p18446744073709551614\na\np\n"] {
+        let path = stage.write("days/1/guess-s.log", text);
+        let look = stage.look().await;
+        let error = stage.mend(&look, Mend::NumberRecords).await.unwrap_err();
+        assert_eq!(error.source.to_string(), "a record that can have no number", "{text:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(fs::read_dir(stage.path("days/1")).unwrap().count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn the_last_number_of_all_is_given_too() {
+    let stage = Stage::new();
+    let path = stage.write("days/1/guess-s.log", "p18446744073709551614\na\n");
     let look = stage.look().await;
-    assert!(stage.mend(&look, Mend::NumberRecords).await.is_err());
-    assert_eq!(fs::read_to_string(&path).unwrap(), text);
-    assert_eq!(fs::read_dir(stage.path("days/1")).unwrap().count(), 1);
+    assert!(stage.mend(&look, Mend::NumberRecords).await.unwrap());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "p18446744073709551614\na18446744073709551615\n");
 }
 
 #[tokio::test]

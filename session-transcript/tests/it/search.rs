@@ -60,7 +60,11 @@ async fn numbers_show_what_is_lost_and_what_was_added() {
         // The next numbered one counted those without.
         ("p0\np\na2\n", 0, 1),
         ("p0\np\na4\n", 2, 1),
+        // Any number may stand there.
         ("p18446744073709551615\na0\n", 0, 0),
+        ("p18446744073709551615\na\np3\n", 0, 1),
+        ("p0\na18446744073709551615\n", u64::MAX - 1, 0),
+        ("p0\na18446744073709551615\np0\na18446744073709551615\n", u64::MAX, 0),
     ] {
         stage.write("days/1/guess-s.log", text);
         let look = stage.look().await;
