@@ -132,7 +132,8 @@ impl Lifecycle {
                 Course { attempt: Attempt::Fresh, why: Some(why) }
             }
             Plan::Fresh(why) | Plan::Refuse(why) => {
-                let end = NeverStarted { kind: "run_refused", why: Some(why), error: None };
+                let is_fork = scene.target.as_ref().is_some_and(|target| target.is_fork);
+                let end = NeverStarted { kind: "run_refused", why: Some(why), is_fork, error: None };
                 self.never_started(job, ledger, &[], &end).await;
                 return Err(Halt::Error(RunError::Refused { why }));
             }
@@ -144,7 +145,9 @@ impl Lifecycle {
                 Ok(tried) => tried,
                 Err(NotTried::Raced) => return Err(Halt::Raced),
                 Err(NotTried::Agent(error)) => {
-                    let end = NeverStarted { kind: "run_failed", why: course.why, error: Some(&error) };
+                    let is_fork = scene.target.as_ref().is_some_and(|target| target.is_fork);
+                    let end =
+                        NeverStarted { kind: "run_failed", why: course.why, is_fork, error: Some(&error) };
                     self.never_started(job, ledger, &earlier, &end).await;
                     return Err(Halt::Error(RunError::Agent(error)));
                 }

@@ -138,7 +138,7 @@ impl Lifecycle {
         end: &NeverStarted<'_>,
     ) {
         let mut touched = ledger.record.in_flight.take().is_some();
-        if end.why == Some(Why::ResumeKeepsFailing) {
+        if end.why == Some(Why::ResumeKeepsFailing) && !end.is_fork {
             // The next one has its try here, too.
             ledger.count(Count::Skipped);
             touched = true;
@@ -171,6 +171,8 @@ impl Lifecycle {
 pub(super) struct NeverStarted<'a> {
     pub(super) kind: &'static str,
     pub(super) why: Option<Why>,
+    /// It was to be a copy of another key's session: that says nothing of this key's own.
+    pub(super) is_fork: bool,
     pub(super) error: Option<&'a AgentError>,
 }
 

@@ -155,3 +155,28 @@ async fn forks_that_failed_are_not_held_against_the_session_of_the_key() {
     let second = bench.lifecycle.run(own("two")).await.unwrap();
     assert_eq!((second.route, second.session_id), (Route::Resumed, first.session_id));
 }
+
+#[tokio::test]
+async fn a_fork_that_is_refused_skips_nothing_of_the_session_of_the_key() {
+    let bench = bench();
+    bench.run("original").await;
+    for prompt in ["two", "three", "four"] {
+        bench.agent.will([Act::Elsewhere("99999999-9999-4999-8999-999999999999")]);
+        assert_eq!(bench.run(prompt).await.route, Route::FellBack(Why::SessionReplaced));
+    }
+    let own = |prompt: &str| {
+        LlmRequest::new(prompt).cwd("/w/demo").session(SessionRef::new("issue-43", "scripted"))
+    };
+    let fork = own("fork").fork_of(SessionRef::new("issue-42", "scripted"));
+    let refused = bench.lifecycle.run(fork).await;
+    assert!(matches!(refused, Err(error::RunError::Refused { why: Why::ResumeKeepsFailing })), "{refused:?}");
+    let first = bench.lifecycle.run(own("one")).await.unwrap();
+    bench.agent.will([Act::Elsewhere("88888888-8888-4888-8888-888888888888")]);
+    bench.lifecycle.run(own("two")).await.unwrap();
+    let third = bench.lifecycle.run(own("three")).await.unwrap();
+    assert_eq!(
+        (third.route, third.session_id),
+        (Route::Resumed, first.session_id),
+        "one failure is not three"
+    );
+}
