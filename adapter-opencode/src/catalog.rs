@@ -175,6 +175,10 @@ fn unreadable(path: &Path) -> Inspection {
 /// the right name, then where only another version does.
 fn find(asked: &Asked) -> Result<Option<Found>, CatalogError> {
     let places = &asked.places;
+    if *places == Places::default() {
+        // A home that is unknown is not a session that is missing.
+        return Err(failed(Path::new(""), io::Error::other("it is not known where its sessions lie")));
+    }
     let end = Instant::now() + asked.reading * READINGS;
     for store in &places.here {
         let mut look = look(asked, store, end)?;

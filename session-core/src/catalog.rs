@@ -223,7 +223,8 @@ pub enum RecordKind {
 
 /// The format of an agent's session files. Pure: paths in, bytes in, facts out.
 pub trait TranscriptFormat: Debug + Send + Sync + 'static {
-    /// Where the session's file may lie.
+    /// Where the session's file may lie; no place at all where nobody can tell, as without a home. Then a look fails, and
+    /// the session is not called missing.
     fn places(&self, query: &SessionQuery<'_>) -> Places;
 
     /// Whether a file of this name, found below a folder to search, is the session's.

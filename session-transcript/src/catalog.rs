@@ -36,6 +36,11 @@ impl<F: TranscriptFormat> FileCatalog<F> {
         work: impl FnOnce(&F, Found) -> Result<T, CatalogError> + Send + 'static,
     ) -> Result<T, CatalogError> {
         let places = self.format.places(&query);
+        if places == Places::default() {
+            // A home that is unknown is not a session that is missing.
+            let source = io::Error::other("it is not known where its sessions lie").into();
+            return Err(CatalogError { path: query.cwd.to_owned(), source });
+        }
         let looked_at = root(&places);
         let format = Arc::clone(&self.format);
         let (id, cwd) = (query.id.clone(), query.cwd.to_owned());

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rejoin::NativeId;
-use rejoin::adapters::ClaudeTranscripts;
+use rejoin::adapters::{ClaudeTranscripts, CodexTranscripts, OpencodeCatalog};
 use rejoin::core::{EnvMap, Inspection, Mend, Presence, SessionCatalog as _, SessionQuery};
 use rejoin::transcript::FileCatalog;
 
@@ -259,4 +259,20 @@ fn a_huge_hole_is_not_read_to_its_end() {
     file.set_len(1 << 40).unwrap();
     let look = stage.look();
     assert_eq!((look.presence, look.user_turns, look.bytes), (Presence::Present, 1, 1 << 40));
+}
+
+/// Without a home, or with one that only the agent can tell from its own folder, a session may be anywhere.
+#[tokio::test]
+async fn where_no_home_is_known_no_session_is_missing() {
+    let env = |name: &str| -> EnvMap { [(name, "relative")].into_iter().collect() };
+    let claude = FileCatalog::new(ClaudeTranscripts::new(EnvMap::new()));
+    let codex = FileCatalog::new(CodexTranscripts::new(env("CODEX_HOME")));
+    let opencode = OpencodeCatalog::new(env("XDG_DATA_HOME"));
+    let (id, ours) = (NativeId::new(ID), NativeId::new("ses_11111111111111111111111111"));
+    let query = |id| SessionQuery { id, cwd: Path::new("/w"), state_dir: None, version: None };
+    assert!(claude.inspect(query(&id)).await.is_err());
+    assert!(codex.inspect(query(&id)).await.is_err());
+    assert!(opencode.inspect(query(&ours)).await.is_err());
+    let looked = SessionQuery { state_dir: Some(Path::new("/none")), ..query(&id) };
+    assert_eq!(codex.inspect(looked).await.unwrap(), Inspection::MISSING);
 }
