@@ -1,22 +1,11 @@
 //! What each version can do: data, one row per change of behaviour.
 
-use session_core::{AgentCapabilities, FigureScope, ForkSupport, IdOnResume, ReachCapability, Version};
+use session_core::{
+    AgentCapabilities, Claim, FigureScope, ForkSupport, IdOnResume, ReachCapability, Version,
+};
 
 /// The exact versions whose behaviour was verified on the real program.
 pub const VERIFIED: &[&str] = &["2.0.14", "2.1.197", "2.1.332"];
-
-/// A change of behaviour, and where it was seen.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Claim {
-    /// The first version that has it, as far as is known.
-    pub since: (u64, u64, u64),
-    /// What it is.
-    pub what: &'static str,
-    /// Where that is known from.
-    pub seen: &'static str,
-    raise: fn(&mut AgentCapabilities),
-}
 
 /// Every change of behaviour, oldest first. A version has all claims up to its own number; an unknown or a
 /// newer one has them all. Where the first version lies between two that were tried, the later one counts,
@@ -109,14 +98,7 @@ pub(crate) fn version(printed: &str) -> Option<Version> {
 pub(crate) fn of(version: Option<&Version>) -> AgentCapabilities {
     let mut capabilities = AgentCapabilities::NONE;
     capabilities.session_state_path = Some("projects");
-    for claim in CLAIMS {
-        let (major, minor, patch) = claim.since;
-        if version.is_none_or(|version| version.at_least(major, minor, patch)) {
-            (claim.raise)(&mut capabilities);
-        }
-    }
-    capabilities.verified = version.is_some_and(|version| VERIFIED.contains(&version.text.as_str()));
-    capabilities
+    capabilities.with_claims(CLAIMS, VERIFIED, version)
 }
 
 #[cfg(test)]

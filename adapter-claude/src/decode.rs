@@ -8,9 +8,6 @@ use session_core::{AgentEvent, Decoder, Final, Mode, NativeId, Usage};
 use crate::verdict::is_not_found;
 use crate::wire::{Line, Message, More, parse};
 
-/// How much of a line that is no event is passed on, in bytes.
-const NOISE_LIMIT: usize = 2048;
-
 /// How many messages of a compaction are remembered.
 const PRESERVED_LIMIT: usize = 10_000;
 
@@ -246,8 +243,10 @@ impl Decoder for ClaudeDecoder {
         if line.trim_ascii().is_empty() {
             return;
         }
-        let Some(parsed) = parse(line) else { return noise(line, emit) };
-        let Some(kind) = parsed.kind.as_ref().map(|kind| kind.as_str()) else { return noise(line, emit) };
+        let Some(parsed) = parse(line) else { return AgentEvent::noise(line, emit) };
+        let Some(kind) = parsed.kind.as_ref().map(|kind| kind.as_str()) else {
+            return AgentEvent::noise(line, emit);
+        };
         match kind {
             "system" => self.system(&parsed, emit),
             "assistant" => self.assistant(&parsed, emit),
@@ -303,12 +302,6 @@ fn trouble(line: &Line<'_>, message: &Message<'_>, is_sub: bool, emit: Emit<'_>)
     };
     let code = line.error.as_ref().map_or("synthetic", |code| code.as_str());
     emit(&AgentEvent::Trouble { code, status: line.api_error_status, text: &text });
-}
-
-fn noise(line: &[u8], emit: Emit<'_>) {
-    // A character cut in two at the limit becomes a replacement character.
-    let line = String::from_utf8_lossy(&line[..line.len().min(NOISE_LIMIT)]);
-    emit(&AgentEvent::Noise { line: &line });
 }
 
 #[cfg(test)]

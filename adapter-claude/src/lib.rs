@@ -10,7 +10,7 @@ mod transcript;
 mod verdict;
 mod wire;
 
-pub use capabilities::{CLAIMS, Claim, VERIFIED};
+pub use capabilities::{CLAIMS, VERIFIED};
 pub use dialect::ClaudeDialect;
 pub use options::{ClaudeOptions, OptionsError};
 pub use state::NESTING_MARKERS;

@@ -6,9 +6,6 @@ use session_core::{AgentEvent, Decoder, Final, Usage};
 
 use crate::wire::{Item, Line, Tokens, parse};
 
-/// How much of a line that is no event is passed on, in bytes.
-const NOISE_LIMIT: usize = 2048;
-
 /// How many tools that have not ended are remembered.
 const OPEN_LIMIT: usize = 10_000;
 
@@ -132,8 +129,10 @@ impl Decoder for CodexDecoder {
         if line.trim_ascii().is_empty() {
             return;
         }
-        let Some(parsed) = parse(line) else { return noise(line, emit) };
-        let Some(kind) = parsed.kind.as_ref().map(|kind| kind.as_str()) else { return noise(line, emit) };
+        let Some(parsed) = parse(line) else { return AgentEvent::noise(line, emit) };
+        let Some(kind) = parsed.kind.as_ref().map(|kind| kind.as_str()) else {
+            return AgentEvent::noise(line, emit);
+        };
         let text = |text: Option<&crate::wire::Text<'_>>| {
             text.map_or("the agent did not say", |text| text.as_str()).to_owned()
         };
@@ -177,12 +176,6 @@ pub(crate) fn status_in(text: &str) -> Option<u16> {
     let after = |words: &str| text.split_once(words).map(|(_, rest)| rest);
     let digits = after("unexpected status ").or_else(|| after("last status: "))?.get(..3)?;
     digits.parse().ok()
-}
-
-fn noise(line: &[u8], emit: Emit<'_>) {
-    // A character cut in two at the limit becomes a replacement character.
-    let line = String::from_utf8_lossy(&line[..line.len().min(NOISE_LIMIT)]);
-    emit(&AgentEvent::Noise { line: &line });
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod transcript;
 mod verdict;
 mod wire;
 
-pub use capabilities::{CLAIMS, Claim, VERIFIED};
+pub use capabilities::{CLAIMS, VERIFIED};
 pub use dialect::CodexDialect;
 pub use options::{CodexOptions, CodexProvider, OptionsError, SandboxMode};
 pub use state::NESTING_MARKERS;

@@ -1,24 +1,11 @@
 //! What each version can do: data, one row per change of behaviour.
 
-use session_core::{AgentCapabilities, ForkSupport, ReachCapability, Version};
+use session_core::{AgentCapabilities, Claim, ForkSupport, ReachCapability, Version};
 
 use crate::state::Family;
 
 /// The exact versions whose behaviour was verified on the real program.
 pub const VERIFIED: &[&str] = &["1.1.65", "1.2.1", "1.15.13", "1.18.33"];
-
-/// A change of behaviour, and where it was seen.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Claim {
-    /// The first version that has it, as far as is known.
-    pub since: (u64, u64, u64),
-    /// What it is.
-    pub what: &'static str,
-    /// Where that is known from.
-    pub seen: &'static str,
-    raise: fn(&mut AgentCapabilities),
-}
 
 /// Every change of behaviour, oldest first. A version has all claims up to its own number; an unknown or a
 /// newer one has them all. Where the first version lies between two that were tried, the weaker claim counts.
@@ -96,19 +83,13 @@ pub(crate) fn of(version: Option<&Version>) -> AgentCapabilities {
     if is_refused(version) {
         return capabilities;
     }
-    for claim in CLAIMS {
-        let (major, minor, patch) = claim.since;
-        if version.is_none_or(|version| version.at_least(major, minor, patch)) {
-            (claim.raise)(&mut capabilities);
-        }
-    }
+    capabilities = capabilities.with_claims(CLAIMS, VERIFIED, version);
     // The id is brought in through `/dev/stdin`.
     capabilities.caller_chosen_id &= !cfg!(windows);
     capabilities.session_state_path = match Family::of(version) {
         Family::PerSession => Some("."),
         Family::Shared | Family::Files => Some("opencode"),
     };
-    capabilities.verified = version.is_some_and(|version| VERIFIED.contains(&version.text.as_str()));
     capabilities
 }
 

@@ -10,9 +10,6 @@ use session_core::{AgentEvent, Decoder, Ended, Exit, Final, Turn, Usage};
 
 use crate::wire::{Failure, Line, Part, parse};
 
-/// How much of a line that is no event is passed on, in bytes.
-const NOISE_LIMIT: usize = 2048;
-
 /// How many error texts are kept.
 const ERRORS_LIMIT: usize = 8;
 
@@ -220,7 +217,7 @@ impl Decoder for OpencodeDecoder {
         }
         let parsed = parse(line);
         let Some((kind, parsed)) = parsed.and_then(|line| Some((line.kind.clone()?, line))) else {
-            return noise(line, emit);
+            return AgentEvent::noise(line, emit);
         };
         if self.is_told_again(parsed.part.as_ref()) {
             return emit(&AgentEvent::Other { kind: &kind });
@@ -300,12 +297,6 @@ fn is_own_word(line: &str) -> bool {
         "permission requested: ",
     ];
     !line.trim().is_empty() && !OTHERS.iter().any(|other| line.contains(other))
-}
-
-fn noise(line: &[u8], emit: Emit<'_>) {
-    // A character cut in two at the limit becomes a replacement character.
-    let line = String::from_utf8_lossy(&line[..line.len().min(NOISE_LIMIT)]);
-    emit(&AgentEvent::Noise { line: &line });
 }
 
 #[cfg(test)]

@@ -149,8 +149,6 @@ fn what_is_no_event_is_noise_and_a_byte_order_mark_is_nothing() {
     assert_eq!(events(&[&marked])[0], r#"Session { id: "ses_1" }"#);
     assert_eq!(events(&["", "  ", "Update available!"]), [r#"Noise { line: "Update available!" }"#]);
     assert_eq!(events(&["{}"]), [r#"Noise { line: "{}" }"#]);
-    let long = "x".repeat(NOISE_LIMIT * 2);
-    assert_eq!(events(&[&long])[0].len(), NOISE_LIMIT + r#"Noise { line: "" }"#.len());
 }
 
 proptest! {

@@ -12,7 +12,7 @@ mod transcript;
 mod verdict;
 mod wire;
 
-pub use capabilities::{CLAIMS, Claim, VERIFIED};
+pub use capabilities::{CLAIMS, VERIFIED};
 #[cfg(feature = "catalog")]
 pub use catalog::OpencodeCatalog;
 pub use dialect::OpencodeDialect;

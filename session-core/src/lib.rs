@@ -4,6 +4,7 @@ mod agent;
 mod audit;
 mod cancel;
 mod catalog;
+mod claim;
 pub mod codec;
 mod conversation;
 pub mod decide;
@@ -14,6 +15,7 @@ mod evidence;
 mod explain;
 mod host;
 mod ids;
+mod lenient;
 mod lifecycle;
 mod memory;
 mod record;
@@ -36,6 +38,7 @@ pub use catalog::{
     Below, Inspection, Mend, Places, Presence, RecordFacts, RecordKind, SessionCatalog, SessionQuery,
     TranscriptFormat,
 };
+pub use claim::Claim;
 pub use conversation::{Conversation, HandOver, Said, Speaker};
 pub use dialect::{
     CliDialect, CommandSpec, Decoder, Ended, EnvChange, EnvMap, Link, Mount, Program, StateLayout,
@@ -45,6 +48,7 @@ pub use evidence::{Asked, EndedBy, Evidence, Exit, Observation};
 pub use explain::{Bound, Explanation};
 pub use host::{Folder, FolderId, Holder, Host, PathText, Place, Repository};
 pub use ids::{AgentId, InvalidName, MailboxId, NativeId, RunId, SessionKey, SessionName};
+pub use lenient::without_lone_surrogates;
 pub use lifecycle::Lifecycle;
 pub use memory::MemoryStore;
 pub use record::{Binding, Candidate, Former, InFlight, LastRun, Phase, SessionRecord};
