@@ -132,7 +132,7 @@ impl Lifecycle {
                 Course { attempt: Attempt::Fresh, why: Some(why) }
             }
             Plan::Fresh(why) | Plan::Refuse(why) => {
-                let is_fork = scene.target.as_ref().is_some_and(|target| target.is_fork);
+                let is_fork = scene.forks();
                 let end = NeverStarted { kind: "run_refused", why: Some(why), is_fork, error: None };
                 self.never_started(job, ledger, &[], &end).await;
                 return Err(Halt::Error(RunError::Refused { why }));
@@ -145,9 +145,8 @@ impl Lifecycle {
                 Ok(tried) => tried,
                 Err(NotTried::Raced) => return Err(Halt::Raced),
                 Err(NotTried::Agent(error)) => {
-                    let is_fork = scene.target.as_ref().is_some_and(|target| target.is_fork);
-                    let end =
-                        NeverStarted { kind: "run_failed", why: course.why, is_fork, error: Some(&error) };
+                    let (why, is_fork) = (course.why, scene.forks());
+                    let end = NeverStarted { kind: "run_failed", why, is_fork, error: Some(&error) };
                     self.never_started(job, ledger, &earlier, &end).await;
                     return Err(Halt::Error(RunError::Agent(error)));
                 }

@@ -263,7 +263,10 @@ impl Ledger {
         if let Some(binding) = self.record.binding.as_mut().filter(|binding| Some(&binding.native_id) == id) {
             binding.poisoned = Some(code.to_owned());
         }
-        for former in self.record.past.iter_mut().filter(|former| Some(&former.native_id) == id) {
+        // One that came in the place of another stays what it is: no session of any folder.
+        let replaced = |former: &Former| former.why == Why::SessionReplaced.code();
+        let of_id = |former: &&mut Former| Some(&former.native_id) == id && !replaced(former);
+        for former in self.record.past.iter_mut().filter(of_id) {
             code.clone_into(&mut former.why);
         }
     }

@@ -319,3 +319,17 @@ async fn a_session_of_the_past_is_not_set_aside_twice() {
     let past = bench.record().await.past;
     assert_eq!(past.iter().filter(|f| f.native_id.as_str() == name).count(), 1, "{past:#?}");
 }
+
+/// What answers in the place of a session is no session of its folder, whatever comes of it later.
+#[tokio::test]
+async fn a_stranger_that_is_ruined_later_hides_no_session_of_the_folder() {
+    const STRANGER: &str = "99999999-9999-4999-8999-999999999999";
+    let (bench, _, there) = two_trees().await;
+    bench.agent.will([Act::Elsewhere(STRANGER)]);
+    let strayed = bench.lifecycle.run(request("strays").cwd("/w/tree")).await.unwrap();
+    assert_eq!(strayed.route, Route::FellBack(Why::SessionReplaced));
+    bench.agent.will([Act::FailElsewhere(Verdict::Incompatible, STRANGER)]);
+    bench.fails("is ruined").await;
+    let back = bench.lifecycle.run(request("back").cwd("/w/tree")).await.unwrap();
+    assert_eq!((back.route, back.session_id), (Route::Resumed, there));
+}
