@@ -132,8 +132,7 @@ impl Lifecycle {
                 Course { attempt: Attempt::Fresh, why: Some(why) }
             }
             Plan::Fresh(why) | Plan::Refuse(why) => {
-                let is_fork = scene.forks();
-                let end = NeverStarted { kind: "run_refused", why: Some(why), is_fork, error: None };
+                let end = NeverStarted { kind: "run_refused", why: Some(why), error: None };
                 self.never_started(job, ledger, &[], &end).await;
                 return Err(Halt::Error(RunError::Refused { why }));
             }
@@ -145,8 +144,7 @@ impl Lifecycle {
                 Ok(tried) => tried,
                 Err(NotTried::Raced) => return Err(Halt::Raced),
                 Err(NotTried::Agent(error)) => {
-                    let (why, is_fork) = (course.why, scene.forks());
-                    let end = NeverStarted { kind: "run_failed", why, is_fork, error: Some(&error) };
+                    let end = NeverStarted { kind: "run_failed", why: course.why, error: Some(&error) };
                     self.never_started(job, ledger, &earlier, &end).await;
                     return Err(Halt::Error(RunError::Agent(error)));
                 }

@@ -138,7 +138,8 @@ impl Lifecycle {
         end: &NeverStarted<'_>,
     ) {
         let mut touched = ledger.record.in_flight.take().is_some();
-        if end.why == Some(Why::ResumeKeepsFailing) && !end.is_fork {
+        // Without a session of the key's own it was a fork that was refused.
+        if end.why == Some(Why::ResumeKeepsFailing) && ledger.record.binding.is_some() {
             // The next one has its try here, too.
             ledger.count(Count::Skipped);
             touched = true;
@@ -171,8 +172,6 @@ impl Lifecycle {
 pub(super) struct NeverStarted<'a> {
     pub(super) kind: &'static str,
     pub(super) why: Option<Why>,
-    /// It was to be a copy of another key's session: that says nothing of this key's own.
-    pub(super) is_fork: bool,
     pub(super) error: Option<&'a AgentError>,
 }
 

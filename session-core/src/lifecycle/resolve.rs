@@ -181,11 +181,6 @@ impl Scene {
         SessionQuery { id, cwd, state_dir, version: self.installation.version.as_ref() }
     }
 
-    /// Whether the target is another key's session.
-    pub(super) fn forks(&self) -> bool {
-        self.target.as_ref().is_some_and(|target| target.is_fork)
-    }
-
     /// Whether the run is to begin as a copy of another conversation.
     pub(super) fn wants_fork(&self, job: &Job<'_>, ledger: &Ledger) -> bool {
         job.fork_of.is_some() && ledger.record.binding.is_none() && ledger.is_writable()
