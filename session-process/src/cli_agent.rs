@@ -1,5 +1,7 @@
 //! A command-line agent, run as its dialect says.
 
+use std::path::Path;
+
 use session_core::decide::Verdict;
 use session_core::error::{AgentError, AgentErrorKind};
 use session_core::{
@@ -94,8 +96,8 @@ impl<D: CliDialect> CliAgent<D> {
         let preparations = self.dialect.preparations(&turn, base).map_err(refused)?;
         let version = turn.installation.version.as_ref();
         let layout = self.dialect.state(turn.state_dir, base, version);
-        let (of, needs) = (id.clone(), layout.clone());
-        let prepared = tokio::task::spawn_blocking(move || links::prepare(&of, &needs)).await;
+        let (of, needs, dir) = (id.clone(), layout.clone(), turn.state_dir.map(Path::to_owned));
+        let prepared = tokio::task::spawn_blocking(move || links::prepare(&of, dir.as_deref(), &needs)).await;
         prepared.map_err(|error| {
             AgentError::new(AgentErrorKind::State, id.clone(), "its state dir").with_source(error)
         })??;

@@ -9,12 +9,22 @@ use session_core::error::{AgentError, AgentErrorKind};
 use session_core::{AgentId, StateLayout};
 
 /// Empties the scratch folders, takes away links of earlier runs that are no longer wanted, and makes those that are
-/// missing or lead elsewhere. What stands in the place of a link and is none is left alone. Waits for the disk.
-pub(crate) fn prepare(agent: &AgentId, layout: &StateLayout) -> Result<(), AgentError> {
+/// missing or lead elsewhere. What stands in the place of a link and is none is left alone. Nothing is touched outside of
+/// the state dir: what is in it was written by the agent and by all that it ran, and a folder may have become a link. Waits
+/// for the disk.
+pub(crate) fn prepare(
+    agent: &AgentId,
+    state_dir: Option<&Path>,
+    layout: &StateLayout,
+) -> Result<(), AgentError> {
     let failed = |path: &Path| {
         let (agent, path) = (agent.clone(), path.display().to_string());
         move |error| AgentError::new(AgentErrorKind::State, agent, path).with_source(error)
     };
+    let links = layout.links.iter().map(|link| &link.at);
+    for path in layout.scratch.iter().chain(&layout.hidden).chain(links) {
+        stays_inside(path, state_dir).map_err(failed(path))?;
+    }
     for folder in &layout.scratch {
         empty(folder).map_err(failed(folder))?;
     }
@@ -25,6 +35,27 @@ pub(crate) fn prepare(agent: &AgentId, layout: &StateLayout) -> Result<(), Agent
         make(link).map_err(failed(&link.at))?;
     }
     Ok(())
+}
+
+/// Whether the folder that this path is in is one of the state dir, as far as it is there.
+fn stays_inside(path: &Path, state_dir: Option<&Path>) -> io::Result<()> {
+    let Some(state_dir) = state_dir else { return Ok(()) };
+    for folder in path.ancestors().skip(1) {
+        match folder.canonicalize() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // A link to nothing may lead anywhere once something is there.
+                if folder.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+                    break;
+                }
+            }
+            Err(error) => return Err(error),
+            Ok(real) if real.starts_with(state_dir.canonicalize()?) => return Ok(()),
+            // The state dir itself is not there yet.
+            Ok(_) if state_dir.starts_with(folder) => return Ok(()),
+            Ok(_) => break,
+        }
+    }
+    Err(io::Error::other("it leads out of the state dir"))
 }
 
 /// Takes away what lies there, without following a link, and makes an empty folder of it.

@@ -26,7 +26,7 @@ pub(crate) fn find(
     places: &Places,
 ) -> Result<Found, CatalogError> {
     for path in &places.exact {
-        match open(path)? {
+        match open(path, query.state_dir)? {
             Found::Nothing => {}
             found => return Ok(found),
         }
@@ -54,7 +54,9 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-fn open(path: &Path) -> Result<Found, CatalogError> {
+/// Links are followed in the agent's own place, as the agents do. A state dir is written by the agent and all that it runs:
+/// there, a link that leads out of it may lead into another mailbox.
+fn open(path: &Path, state_dir: Option<&Path>) -> Result<Found, CatalogError> {
     // The kind first: opening a device may have an effect.
     let opened = fs::metadata(path).and_then(|metadata| {
         if !metadata.is_file() {
@@ -62,7 +64,12 @@ fn open(path: &Path) -> Result<Found, CatalogError> {
         }
         let file = options().open(path)?;
         // Again, of what was really opened.
-        Ok(file.metadata()?.is_file().then_some(file))
+        let opened = file.metadata()?;
+        let inside = match state_dir {
+            Some(dir) => is_inside(&opened, path, dir)?,
+            None => true,
+        };
+        Ok((opened.is_file() && inside).then_some(file))
     });
     match opened {
         Ok(Some(file)) => Ok(Found::File(path.to_owned(), file)),
@@ -71,6 +78,25 @@ fn open(path: &Path) -> Result<Found, CatalogError> {
         Err(error) if is_denied(&error) || is_loop(&error) => Ok(Found::Unusable(path.to_owned())),
         Err(error) => Err(failed(path, error)),
     }
+}
+
+/// Whether the path, with all links followed, is in the folder, and what was opened is still what is there.
+fn is_inside(opened: &fs::Metadata, path: &Path, folder: &Path) -> io::Result<bool> {
+    let real = path.canonicalize()?;
+    Ok(real.starts_with(folder.canonicalize()?) && is_same(opened, &real.symlink_metadata()?))
+}
+
+#[cfg(unix)]
+fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// There is no number to compare.
+#[cfg(not(unix))]
+const fn is_same(_: &fs::Metadata, _: &fs::Metadata) -> bool {
+    true
 }
 
 /// Links that lead to each other.
@@ -128,7 +154,7 @@ fn below(
                 below(format, query, &Below { folder: child.path(), depth }, best)?;
             }
         } else if child.file_name().to_str().is_some_and(|name| format.is_file_of(name, query)) {
-            match open(&child.path())? {
+            match open(&child.path(), query.state_dir)? {
                 Found::Nothing => {}
                 Found::Unusable(path) => {
                     best.unusable.get_or_insert(path);

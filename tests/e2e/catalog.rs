@@ -211,6 +211,19 @@ mod unix {
         assert_eq!(stage.look().presence, Presence::Unreadable);
     }
 
+    /// The agent writes the state dir, and may put a link to another mailbox's session there.
+    #[test]
+    fn a_link_out_of_a_state_dir_is_not_followed() {
+        let (stage, other) = (Stage::new(), Stage::new());
+        other.write(PROMPT);
+        fs::create_dir_all(stage.path().parent().unwrap()).unwrap();
+        symlink(other.path(), stage.path()).unwrap();
+        assert_eq!(stage.look().presence, Presence::Unreadable);
+        fs::remove_dir_all(stage.projects()).unwrap();
+        symlink(other.projects(), stage.projects()).unwrap();
+        assert_eq!(stage.look().presence, Presence::Unreadable, "nor one in the place of a folder");
+    }
+
     #[test]
     fn what_may_not_be_read_is_unreadable() {
         // Root may read everything.

@@ -173,3 +173,39 @@ async fn a_link_that_leads_elsewhere_is_made_anew_and_one_that_is_not_wanted_is_
     stage.run(&mut NoSink).await.unwrap();
     assert!(stage.path("link").symlink_metadata().is_err());
 }
+
+/// The agent, and whatever it ran, may have made a link of a folder of its state dir.
+#[tokio::test]
+async fn nothing_is_made_or_taken_away_outside_of_the_state_dir() {
+    let mut stage = Stage::new(END);
+    let state = stage.path("state");
+    stage.state_dir = Some(state.clone());
+    fs::create_dir_all(stage.path("elsewhere/scratch")).unwrap();
+    fs::create_dir(&state).unwrap();
+    fs::write(stage.path("target"), "").unwrap();
+    fs::write(stage.path("elsewhere/scratch/precious"), "x").unwrap();
+    symlink(stage.path("target"), stage.path("elsewhere/login")).unwrap();
+    symlink(stage.path("elsewhere"), state.join("planted")).unwrap();
+    symlink(stage.path("not there yet"), state.join("dangling")).unwrap();
+    let in_planted = |name: &str| state.join("planted").join(name);
+    let cases = [
+        (vec![in_planted("link")], vec![], vec![]),
+        (vec![], vec![in_planted("login")], vec![]),
+        (vec![], vec![], vec![in_planted("scratch")]),
+        (vec![state.join("dangling/link")], vec![], vec![]),
+        (vec![state.join("../link")], vec![], vec![]),
+    ];
+    for (links, hidden, scratch) in cases {
+        let target = stage.path("target");
+        stage.dialect.links = links.into_iter().map(|at| Link { at, target: target.clone() }).collect();
+        (stage.dialect.hidden, stage.dialect.scratch) = (hidden, scratch);
+        let error = stage.run(&mut NoSink).await.unwrap_err();
+        assert_eq!(error.kind(), AgentErrorKind::State);
+    }
+    assert_eq!(stage.read("elsewhere/scratch/precious"), "x");
+    assert!(stage.path("elsewhere/login").is_symlink() && !stage.path("elsewhere/link").exists());
+    stage.dialect.links = vec![Link { at: state.join("deep/er/link"), target: stage.path("target") }];
+    (stage.dialect.hidden, stage.dialect.scratch) = (vec![state.join("none")], vec![state.join("scratch")]);
+    stage.run(&mut NoSink).await.unwrap();
+    assert!(state.join("deep/er/link").is_symlink() && state.join("scratch").is_dir());
+}

@@ -118,6 +118,7 @@ pub(crate) struct Stage {
     pub(crate) limits: Limits,
     pub(crate) cancel: Cancel,
     pub(crate) max_line: usize,
+    pub(crate) state_dir: Option<PathBuf>,
     pub(crate) run: RunId,
 }
 
@@ -144,6 +145,7 @@ impl Stage {
             limits: Limits::default(),
             cancel: Cancel::new(),
             max_line: 64 << 20,
+            state_dir: None,
             run: RunId::new(uuid::Uuid::new_v4()),
             folder,
         }
@@ -189,7 +191,7 @@ impl Stage {
             mode: Mode::Fresh { id: None },
             name: None,
             model: None,
-            state_dir: None,
+            state_dir: self.state_dir.as_deref(),
             installation: &installation,
             limits: &self.limits,
             cancel: &self.cancel,
