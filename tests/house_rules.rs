@@ -197,3 +197,24 @@ fn verified_tells_of_every_pinned_version() {
         }
     }
 }
+
+#[test]
+fn every_claim_about_security_names_a_test_that_is_there() {
+    let document = std::fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let sources: String = files()
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect();
+    // A name in lower case with so many words is a test's; a case of the contract is a function or a name in its list.
+    let is_name = |text: &&str| {
+        text.matches('_').count() >= 3 && text.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_'))
+    };
+    let quoted = document.split('`').skip(1).step_by(2);
+    let names: Vec<&str> = quoted.filter(is_name).filter(|name| *name != "hide_secrets_from_tools").collect();
+    assert!(names.len() > 30, "the claims are found: {names:?}");
+    let words: std::collections::BTreeSet<&str> =
+        sources.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    let none: Vec<_> = names.iter().filter(|name| !words.contains(*name)).collect();
+    assert!(none.is_empty(), "no such test: {none:#?}");
+}

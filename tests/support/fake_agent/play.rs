@@ -271,6 +271,10 @@ pub(super) fn die_by(signal: i32) -> Result<(), Stop> {
     use rustix::process::{Signal, getpid, kill_process};
     let known =
         Signal::from_named_raw(signal).ok_or_else(|| Stop::broken(format!("there is no signal {signal}")))?;
+    // A shell's background job is begun with the interrupt ignored.
+    let by_default = signal_hook::low_level::emulate_default_handler(signal);
+    by_default.map_err(|error| Stop::broken(format!("cannot die: {error}")))?;
+    // Where that was not enough, such as for a signal that nobody can handle.
     kill_process(getpid(), known).map_err(|error| Stop::broken(format!("cannot die: {error}")))
 }
 
