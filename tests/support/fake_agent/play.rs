@@ -253,29 +253,35 @@ fn touch(path: &Path) -> Result<(), Stop> {
         .map_err(|error| Stop::file("cannot touch", path, &error))
 }
 
+/// Ends itself by a signal, unless it survives that.
 #[cfg(unix)]
 fn die(death: Death) -> Result<(), Stop> {
     use rustix::process::Signal;
-    let signal = match death {
-        Death::Kill => Signal::KILL,
-        Death::Term => Signal::TERM,
-        Death::Int => Signal::INT,
-        Death::Abrt => Signal::ABORT,
-    };
-    die_by(signal.as_raw())
+    match death {
+        Death::Kill => send_self(Signal::KILL),
+        Death::Term => send_self(Signal::TERM),
+        Death::Int => die_by(Signal::INT.as_raw()),
+        Death::Abrt => send_self(Signal::ABORT),
+    }
 }
 
-/// Dies by the signal of this number.
+#[cfg(unix)]
+fn send_self(signal: rustix::process::Signal) -> Result<(), Stop> {
+    rustix::process::kill_process(rustix::process::getpid(), signal)
+        .map_err(|error| Stop::broken(format!("cannot die: {error}")))
+}
+
+/// Dies by the signal of this number, whatever was to be survived.
 #[cfg(unix)]
 pub(super) fn die_by(signal: i32) -> Result<(), Stop> {
-    use rustix::process::{Signal, getpid, kill_process};
+    use rustix::process::Signal;
     let known =
         Signal::from_named_raw(signal).ok_or_else(|| Stop::broken(format!("there is no signal {signal}")))?;
     // A shell's background job is begun with the interrupt ignored.
     let by_default = signal_hook::low_level::emulate_default_handler(signal);
     by_default.map_err(|error| Stop::broken(format!("cannot die: {error}")))?;
     // Where that was not enough, such as for a signal that nobody can handle.
-    kill_process(getpid(), known).map_err(|error| Stop::broken(format!("cannot die: {error}")))
+    send_self(known)
 }
 
 #[cfg(not(unix))]
