@@ -8,5 +8,6 @@ mod fallbacks;
 mod happy;
 mod processes;
 mod replay;
+mod rows;
 mod stage;
 mod stores;

@@ -16,10 +16,10 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// How an adapter is made, and what its CLI prints as its version.
-struct Adapter {
+pub(crate) struct Adapter {
     folder: &'static str,
-    make: fn(Program, Environment) -> Agent,
-    version: fn(&str) -> String,
+    pub(crate) make: fn(Program, Environment) -> Agent,
+    pub(crate) version: fn(&str) -> String,
 }
 
 const ADAPTERS: &[Adapter] = &[
@@ -45,6 +45,12 @@ const ADAPTERS: &[Adapter] = &[
         version: str::to_owned,
     },
 ];
+
+/// The adapter in this folder.
+pub(crate) fn adapter_in(folder: &str) -> &'static Adapter {
+    let adapter = ADAPTERS.iter().find(|adapter| adapter.folder == folder);
+    adapter.unwrap_or_else(|| panic!("{folder} has fixtures, and nothing here plays them"))
+}
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -149,8 +155,7 @@ async fn every_fixture_of_every_adapter_gives_its_verdict() {
     let (few, mut running, mut wrong) = (Arc::new(Semaphore::new(4)), JoinSet::new(), Vec::new());
     for fixtures in recorded {
         let name = fixtures.parent().unwrap().file_name().unwrap().to_str().unwrap();
-        let adapter = ADAPTERS.iter().find(|adapter| adapter.folder == name);
-        let adapter = adapter.unwrap_or_else(|| panic!("{name} has fixtures, and nothing here plays them"));
+        let adapter = adapter_in(name);
         for fixture in children(&fixtures).iter().flat_map(|version| children(version)) {
             let few = Arc::clone(&few);
             running.spawn(async move {
