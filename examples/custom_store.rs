@@ -147,6 +147,10 @@ impl SessionStore for Rows {
         // No place for session files: the agent keeps them at its own place.
         Ok(None)
     }
+
+    async fn remove_state(&self, _: &SessionKey) -> Result<bool, StoreError> {
+        Ok(false)
+    }
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use session_core::error::{HandOverError, RunError, StoreError};
 use session_core::{
-    Agent, AuditEntry, AuditSeq, EventSink, Explanation, HandOver, Lifecycle, LlmRequest, LlmResult,
-    ResumeSetting, SessionKey, SessionRecord, SessionStore,
+    Agent, AuditEntry, AuditSeq, CloseError, Closed, Closing, EventSink, Explanation, HandOver, Lifecycle,
+    LlmRequest, LlmResult, ResumeSetting, SessionKey, SessionRecord, SessionStore,
 };
 use session_process::SystemHost;
 
@@ -64,6 +64,21 @@ impl Sessions {
     /// [`StoreError`] when the store could not be asked.
     pub async fn explain(&self, key: &SessionKey) -> Result<Explanation, StoreError> {
         self.0.explain(key).await
+    }
+
+    /// Closes a mailbox for every registered agent: its records and state dirs are removed, its audit logs stay and say so.
+    /// A later run of it starts anew and inherits nothing. What a dead runner left is ended first. Sessions in an agent's
+    /// own place, without a state dir, are the user's and stay. A mailbox that is only *blocked* is not closed: it keeps
+    /// everything, and is just not run.
+    ///
+    /// # Errors
+    /// [`CloseError`]: a run is under way, a newer version wrote a record, or the store failed.
+    ///
+    /// # Cancel safety
+    /// A dropped future may leave a mailbox that is closed in part: closing it again finishes that, and a run in between
+    /// starts anew.
+    pub async fn close(&self, mailbox: &str, closing: Closing) -> Result<Vec<Closed>, CloseError> {
+        self.0.close_mailbox(mailbox, closing).await
     }
 
     /// The last of what was said in a key's conversation, as a text to put before the prompt of another agent: at most

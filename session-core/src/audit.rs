@@ -39,7 +39,8 @@ pub struct AuditEvent {
     pub at: Timestamp,
     /// In which run.
     pub run: RunId,
-    /// What: `run_finished`, `run_failed`, `run_refused`, `record_set_aside`, `run_reclaimed`.
+    /// What: `run_finished`, `run_failed`, `run_refused`, `record_set_aside`, `run_reclaimed`,
+    /// `mailbox_closing`, `mailbox_closed`.
     pub kind: String,
     /// `resumed`, `fresh` or `fell_back`, for runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

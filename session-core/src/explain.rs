@@ -23,6 +23,9 @@ pub struct Explanation {
     /// The last event of a run in the audit log, refused and failed ones included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run: Option<AuditEntry>,
+    /// The event of its end, where it was closed, or is being closed, and not run since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed: Option<AuditEntry>,
     /// A run that has begun and, as far as the record knows, has not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight_since: Option<Timestamp>,
@@ -51,16 +54,19 @@ impl Explanation {
     /// From the record and the audit log of a key.
     #[must_use]
     pub fn of(key: SessionKey, record: Option<SessionRecord>, audit: Vec<AuditEntry>) -> Self {
-        let last_run = audit
-            .into_iter()
-            .rev()
-            .find(|entry| entry.event.kind.starts_with("run_f") || entry.event.kind == "run_refused");
+        let is_run =
+            |entry: &AuditEntry| entry.event.kind.starts_with("run_f") || entry.event.kind == "run_refused";
+        let is_end = |entry: &AuditEntry| entry.event.kind.starts_with("mailbox_clos");
+        let last = audit.iter().rev().find(|entry| is_run(entry) || is_end(entry));
+        let closed = last.filter(|entry| is_end(entry)).cloned();
+        let last_run = audit.into_iter().rev().find(is_run);
         let Some(record) = record else {
             return Self {
                 key,
                 name: None,
                 session: None,
                 last_run,
+                closed,
                 in_flight_since: None,
                 failed_resumes: 0,
                 past: Vec::new(),
@@ -78,6 +84,7 @@ impl Explanation {
                 poisoned: binding.poisoned,
             }),
             last_run,
+            closed,
             in_flight_since: record.in_flight.map(|in_flight| in_flight.since),
             failed_resumes: record.failed_resumes,
             past,
@@ -103,6 +110,10 @@ impl fmt::Display for Explanation {
                     write!(f, " It will not be continued: {}.", worded(code))?;
                 }
             }
+        }
+        if let Some(AuditEntry { event, .. }) = &self.closed {
+            let word = if event.kind == "mailbox_closed" { "was closed" } else { "began to be closed" };
+            write!(f, "\nIt {word} {}: {}.", event.at, event.detail.as_deref().unwrap_or("no reason"))?;
         }
         if let Some(since) = self.in_flight_since {
             write!(

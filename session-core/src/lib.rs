@@ -5,6 +5,7 @@ mod audit;
 mod cancel;
 mod catalog;
 mod claim;
+mod close;
 pub mod codec;
 mod conversation;
 pub mod decide;
@@ -39,6 +40,7 @@ pub use catalog::{
     TranscriptFormat,
 };
 pub use claim::Claim;
+pub use close::{CloseError, Closed, Closing};
 pub use conversation::{Conversation, HandOver, Said, Speaker};
 pub use dialect::{
     CliDialect, CommandSpec, Decoder, Ended, EnvChange, EnvMap, Link, Mount, Program, StateLayout,

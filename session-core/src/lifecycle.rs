@@ -3,6 +3,7 @@
 mod admit;
 mod attempt;
 mod build;
+mod close;
 mod conclude;
 mod early;
 mod ledger;

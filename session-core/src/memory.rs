@@ -138,4 +138,8 @@ impl SessionStore for MemoryStore {
     async fn state_dir(&self, _: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
         Ok(None)
     }
+
+    async fn remove_state(&self, _: &SessionKey) -> Result<bool, StoreError> {
+        Ok(false)
+    }
 }

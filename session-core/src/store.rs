@@ -225,6 +225,7 @@ pub struct Page<T> {
 /// 7. At most one lease of a key is held within the store's reach; it ends with its holder, however that ends.
 ///    Its number grows with every grant.
 /// 8. The audit log of a key keeps its order, and numbers grow.
+/// 9. A state dir that was removed is gone, and no other key's is touched.
 ///
 /// # Cancel safety
 /// Dropping a future of any method leaves the old or the new state, never a part of one.
@@ -289,4 +290,11 @@ pub trait SessionStore: Debug + Send + Sync + 'static {
     /// # Errors
     /// [`StoreError`] when it could not be made ready, or is not a private directory.
     async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError>;
+
+    /// Removes the state dir of a key with all that is in it, and says whether there was one. A link is removed, never
+    /// followed. `false`, too, where the store has no place for state dirs.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it is not known to be gone: a part of it may be. Removing it again goes on.
+    async fn remove_state(&self, key: &SessionKey) -> Result<bool, StoreError>;
 }

@@ -43,4 +43,7 @@ impl<T: SessionStore + ?Sized> SessionStore for Arc<T> {
     async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
         (**self).state_dir(key).await
     }
+    async fn remove_state(&self, key: &SessionKey) -> Result<bool, StoreError> {
+        (**self).remove_state(key).await
+    }
 }

@@ -1,6 +1,7 @@
 //! Private directories, made without following a link below the caller's base.
 
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use session_core::error::{StoreError, StoreErrorKind};
 
@@ -22,9 +23,73 @@ pub(crate) fn private_dir(
     Ok(path)
 }
 
+/// What is being removed bears such a name first, so that it is gone at once and whole; no mailbox's begins with a dot.
+const GONE: &str = ".gone-";
+
+/// Removes what lies at `names` below `base`, and says whether something did. The folders above are entered as in
+/// [`private_dir`]; what is removed may be anything, and no link in it is followed.
+pub(crate) fn remove(
+    operation: &'static str,
+    base: &Path,
+    above: &[&str],
+    (mailbox, agent): (&str, &str),
+) -> Result<bool, StoreError> {
+    let mut states = base.to_owned();
+    let mut level = imp::Level::base(At::new(operation, base))?;
+    for name in above {
+        states.push(name);
+        // Where they have gone, the disk may have gone with them.
+        let inner = level.look(At::new(operation, &states), name)?;
+        level = inner.ok_or_else(|| At::new(operation, &states).gone(&states))?;
+    }
+    let parent = states.join(mailbox);
+    let path = parent.join(agent);
+    let was_there = match level.look(At::new(operation, &parent), mailbox)? {
+        None => false,
+        Some(own) => {
+            let gone = format!("{GONE}{}", crate::atomic::unique());
+            let moved = own.rename(agent, &level, &gone, &path, &states.join(&gone));
+            let moved = moved.map_err(|error| At::new(operation, &path).io(error))?;
+            // Only where it is empty: another agent of the mailbox keeps it.
+            drop(fs::remove_dir(&parent));
+            moved
+        }
+    };
+    finish(operation, &states)?;
+    Ok(was_there)
+}
+
+/// Removes what was moved out of the way, here or by somebody who died before it was gone.
+fn finish(operation: &'static str, states: &Path) -> Result<(), StoreError> {
+    let at = At::new(operation, states);
+    for entry in fs::read_dir(states).map_err(|error| at.io(error))? {
+        let entry = entry.map_err(|error| at.io(error))?;
+        if !entry.file_name().as_encoded_bytes().starts_with(GONE.as_bytes()) {
+            continue;
+        }
+        let path = entry.path();
+        // The type of an entry is that of a link itself.
+        let removed = match entry.file_type() {
+            Ok(kind) if kind.is_dir() => fs::remove_dir_all(&path),
+            Ok(_) => fs::remove_file(&path),
+            Err(error) => Err(error),
+        };
+        match removed {
+            // Somebody else was at it, too.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(At::new(operation, &path).io(error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 #[cfg(unix)]
 mod imp {
+    use std::io;
     use std::os::fd::OwnedFd;
+    use std::path::Path;
 
     use rustix::fs::{Mode, OFlags};
     use rustix::io::Errno;
@@ -41,6 +106,38 @@ mod imp {
             rustix::fs::open(at.path, DIRECTORY, Mode::empty()).map(Self).map_err(|error| at.io(error.into()))
         }
 
+        /// A directory that is there.
+        pub(super) fn look(&self, at: At<'_>, name: &str) -> Result<Option<Self>, StoreError> {
+            match rustix::fs::openat(&self.0, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
+                Ok(inner) => Ok(Some(Self(inner))),
+                Err(Errno::NOENT) => Ok(None),
+                Err(error) => Err(not_entered(at, error)),
+            }
+        }
+
+        /// Moves an entry, whatever it is, and makes that durable; `false` where there is none.
+        pub(super) fn rename(
+            &self,
+            name: &str,
+            to: &Self,
+            new: &str,
+            _: &Path,
+            _: &Path,
+        ) -> io::Result<bool> {
+            match rustix::fs::renameat(&self.0, name, &to.0, new) {
+                Ok(()) => {}
+                Err(Errno::NOENT) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+            for folder in [&to.0, &self.0] {
+                match rustix::fs::fsync(folder) {
+                    Ok(()) | Err(Errno::INVAL) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Ok(true)
+        }
+
         pub(super) fn enter(&self, at: At<'_>, name: &str) -> Result<Self, StoreError> {
             let failed = |error: Errno| at.io(error.into());
             let created = match rustix::fs::mkdirat(&self.0, name, Mode::RWXU) {
@@ -48,18 +145,8 @@ mod imp {
                 Err(Errno::EXIST) => false,
                 Err(error) => return Err(failed(error)),
             };
-            let inner = match rustix::fs::openat(&self.0, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
-                Ok(inner) => inner,
-                // Which of the two a link gives differs from system to system.
-                Err(Errno::LOOP | Errno::NOTDIR | Errno::MLINK) => {
-                    let what = at
-                        .path
-                        .symlink_metadata()
-                        .map_or("something else", |metadata| crate::files::describe(&metadata));
-                    return Err(at.error(StoreErrorKind::Other, Finding::NotADirectory(what)));
-                }
-                Err(error) => return Err(failed(error)),
-            };
+            let inner = rustix::fs::openat(&self.0, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
+            let inner = inner.map_err(|error| not_entered(at, error))?;
             let stat = rustix::fs::fstat(&inner).map_err(failed)?;
             let us = rustix::process::geteuid().as_raw();
             if stat.st_uid != us {
@@ -78,10 +165,23 @@ mod imp {
             Ok(Self(inner))
         }
     }
+
+    fn not_entered(at: At<'_>, error: Errno) -> StoreError {
+        match error {
+            // Which of them a link gives differs from system to system.
+            Errno::LOOP | Errno::NOTDIR | Errno::MLINK => {
+                let metadata = at.path.symlink_metadata();
+                let what = metadata.map_or("something else", |metadata| crate::files::describe(&metadata));
+                at.error(StoreErrorKind::Other, Finding::NotADirectory(what))
+            }
+            error => at.io(error.into()),
+        }
+    }
 }
 
 #[cfg(not(unix))]
 mod imp {
+    use std::path::Path;
     use std::{fs, io};
 
     use super::{At, Finding, StoreError, StoreErrorKind};
@@ -94,14 +194,29 @@ mod imp {
             fs::metadata(at.path).map(|_| Self).map_err(|error| at.io(error))
         }
 
-        pub(super) fn enter(&self, at: At<'_>, _: &str) -> Result<Self, StoreError> {
+        pub(super) fn enter(&self, at: At<'_>, name: &str) -> Result<Self, StoreError> {
             match fs::create_dir(at.path) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(at.io(error)),
                 _ => {}
             }
-            let metadata = fs::symlink_metadata(at.path).map_err(|error| at.io(error))?;
+            self.look(at, name)?.ok_or_else(|| at.gone(at.path))
+        }
+
+        pub(super) fn rename(&self, _: &str, _: &Self, _: &str, from: &Path, to: &Path) -> io::Result<bool> {
+            match fs::rename(from, to) {
+                Ok(()) => Ok(true),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                Err(error) => Err(error),
+            }
+        }
+
+        pub(super) fn look(&self, at: At<'_>, _: &str) -> Result<Option<Self>, StoreError> {
+            let metadata = match fs::symlink_metadata(at.path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                metadata => metadata.map_err(|error| at.io(error))?,
+            };
             if metadata.is_dir() {
-                return Ok(Self);
+                return Ok(Some(Self));
             }
             let what = crate::files::describe(&metadata);
             Err(at.error(StoreErrorKind::Other, Finding::NotADirectory(what)))

@@ -193,4 +193,14 @@ impl SessionStore for FsStore {
         })
         .await
     }
+
+    async fn remove_state(&self, key: &SessionKey) -> Result<bool, StoreError> {
+        let key = key.clone();
+        self.hop("remove_state", move |inner| {
+            let (mailbox, agent) = (layout::mailbox_segment(&key), layout::agent_segment(&key));
+            let above = [layout::ROOT, layout::STATE];
+            state::remove("remove_state", &inner.base, &above, (&mailbox, &agent))
+        })
+        .await
+    }
 }

@@ -118,3 +118,23 @@ async fn the_audit_tells_the_story() {
     assert_eq!(third.audit_seq, Some(log[2].seq));
     assert_eq!(third.route, Route::FellBack(Why::SessionMissing));
 }
+
+/// A branch that is deleted and made again for other work inherits nothing.
+#[tokio::test]
+async fn a_closed_mailbox_leaves_nothing_but_its_log() {
+    let stage = Stage::new();
+    let first = stage.run("one").await;
+    assert_eq!(stage.transcripts().len(), 1);
+    let closed = stage.lifecycle().close_mailbox("issue-42", rejoin::Closing::Cancelled).await.unwrap();
+    assert_eq!(closed.iter().filter(|closed| closed.session == first.session_id).count(), 1);
+    let left: Vec<_> = stage
+        .files("store/.agent-sessions")
+        .into_iter()
+        .map(|path| path.strip_prefix(stage.path("store/.agent-sessions")).unwrap().to_owned())
+        .filter(|path| path.starts_with("records") || path.starts_with("state") || path.starts_with("audit"))
+        .collect();
+    assert_eq!(left, [std::path::Path::new("audit/issue-42@claude.jsonl")]);
+    let next = stage.run("two").await;
+    assert_eq!(next.route, Route::Fresh(Why::NoPriorSession));
+    assert_ne!(next.session_id, first.session_id);
+}

@@ -147,4 +147,8 @@ impl SessionStore for Faulty {
     async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
         self.inner.state_dir(key).await
     }
+
+    async fn remove_state(&self, key: &SessionKey) -> Result<bool, StoreError> {
+        self.inner.remove_state(key).await
+    }
 }

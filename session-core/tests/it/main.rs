@@ -5,6 +5,7 @@
 
 mod altered;
 mod bench;
+mod closing;
 mod codec;
 mod decide_invariants;
 mod decide_oracle;

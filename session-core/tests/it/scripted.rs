@@ -361,6 +361,7 @@ impl SessionStore for Faulty {
         self.inner.save(key, document, guard).await
     }
     async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
+        self.check("remove")?;
         self.inner.remove(key, guard).await
     }
     async fn set_aside(&self, key: &SessionKey, guard: &Guard) -> Result<Option<String>, StoreError> {
@@ -384,5 +385,9 @@ impl SessionStore for Faulty {
     async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
         let dir = self.dir.lock().unwrap().clone();
         if dir.is_some() { Ok(dir) } else { self.inner.state_dir(key).await }
+    }
+    async fn remove_state(&self, _: &SessionKey) -> Result<bool, StoreError> {
+        self.check("remove_state")?;
+        Ok(self.dir.lock().unwrap().take().is_some())
     }
 }

@@ -62,3 +62,63 @@ async fn a_state_dir_is_private_at_every_level() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_state_dir_is_removed_with_all_that_is_in_it_and_nothing_else_is() {
+    let at = Fixture::new();
+    let (one, agent, other) = (key("a"), SessionKey::new("a", "codex").unwrap(), key("b"));
+    for key in [&one, &agent, &other] {
+        let dir = at.store.state_dir(key).await.unwrap().unwrap();
+        std::fs::create_dir_all(dir.join("deep/er")).unwrap();
+        std::fs::write(dir.join("deep/er/file"), "x").unwrap();
+    }
+    assert!(at.store.remove_state(&one).await.unwrap());
+    assert!(!at.store.remove_state(&one).await.unwrap(), "there is nothing any more");
+    assert!(!at.path("state/a/claude").exists());
+    for kept in ["state/a/codex/deep/er/file", "state/b/claude/deep/er/file"] {
+        assert!(at.path(kept).is_file(), "{kept}");
+    }
+    assert!(at.store.remove_state(&agent).await.unwrap());
+    let left: Vec<_> =
+        std::fs::read_dir(at.path("state")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["b"], "neither an empty folder nor what was being removed");
+    let dir = at.store.state_dir(&one).await.unwrap().unwrap();
+    assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0, "it begins anew");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_removal_follows_no_link() {
+    use std::os::unix::fs::symlink;
+
+    let at = Fixture::new();
+    let outside = at.path("outside");
+    std::fs::create_dir_all(outside.join("folder")).unwrap();
+    std::fs::write(outside.join("folder/precious"), "x").unwrap();
+    let precious = || std::fs::read_to_string(outside.join("folder/precious")).unwrap();
+    let dir = at.store.state_dir(&key("a")).await.unwrap().unwrap();
+    symlink(&outside, dir.join("in it")).unwrap();
+    assert!(at.store.remove_state(&key("a")).await.unwrap());
+    assert_eq!(precious(), "x");
+    // In its place.
+    std::fs::create_dir_all(at.path("state/a")).unwrap();
+    symlink(outside.join("folder"), at.path("state/a/claude")).unwrap();
+    assert!(at.store.remove_state(&key("a")).await.unwrap());
+    assert_eq!(precious(), "x");
+    assert!(!at.path("state/a").exists());
+    // In the place of the mailbox's folder: nothing of it is ours.
+    symlink(&outside, at.path("state/a")).unwrap();
+    std::fs::create_dir(outside.join("claude")).unwrap();
+    at.store.remove_state(&key("a")).await.unwrap_err();
+    assert!(outside.join("claude").is_dir());
+}
+
+#[tokio::test]
+async fn a_removal_that_was_cut_off_is_finished_by_the_next() {
+    let at = Fixture::new();
+    at.store.state_dir(&key("a")).await.unwrap();
+    let cut_off = at.path("state/.gone-00000000000000000000000000000000");
+    std::fs::create_dir_all(cut_off.join("deep")).unwrap();
+    assert!(!at.store.remove_state(&key("b")).await.unwrap());
+    assert!(!cut_off.exists() && at.path("state/a/claude").is_dir());
+}

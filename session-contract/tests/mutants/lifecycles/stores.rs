@@ -95,6 +95,9 @@ impl SessionStore for Bent {
     async fn state_dir(&self, key: &SessionKey) -> Answer<Option<PathBuf>> {
         self.inner.state_dir(key).await
     }
+    async fn remove_state(&self, key: &SessionKey) -> Answer<bool> {
+        self.inner.remove_state(key).await
+    }
 }
 
 fn is_newer(document: &Document) -> bool {

@@ -1,0 +1,81 @@
+//! The end of a mailbox.
+
+use std::fmt;
+
+use crate::error::StoreError;
+use crate::{Holder, InvalidName, NativeId, SessionKey};
+
+/// Why a mailbox is closed. A mailbox that is only *blocked* is not closed: it keeps everything, and is just not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Closing {
+    /// The work is done.
+    Done,
+    /// The work was given up.
+    Cancelled,
+    /// What it was about is not there any more, such as an issue that was deleted.
+    NotFound,
+}
+
+impl Closing {
+    /// The stable code, as in the audit log.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Cancelled => "cancelled",
+            Self::NotFound => "not_found",
+        }
+    }
+}
+
+impl fmt::Display for Closing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// What closing a key came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Closed {
+    /// The key.
+    pub key: SessionKey,
+    /// The session that was in force.
+    pub session: Option<NativeId>,
+    /// Processes that a dead runner had left, and that were ended.
+    pub ended: u32,
+    /// Whether there was a state dir. It is gone, with all that the agent kept in it.
+    pub state_removed: bool,
+}
+
+/// A mailbox that could not be closed. Closing it again goes on where this one stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CloseError {
+    /// The mailbox's name is none.
+    #[error("this is no mailbox")]
+    Name(#[source] InvalidName),
+    /// A run of the key is under way. Nothing was changed; cancel it, or wait.
+    #[error("{key} is being run{}", by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]
+    Busy {
+        /// The key.
+        key: SessionKey,
+        /// Who runs it, where the store can tell.
+        by: Option<Holder>,
+    },
+    /// A newer version of this library wrote the record. Nothing was changed; close it with that version.
+    #[error("the record of {key} was written by a newer version")]
+    Newer {
+        /// The key.
+        key: SessionKey,
+    },
+    /// The store failed; what is gone by then is gone, and the audit log says that it is being closed.
+    #[error("{key} could not be closed")]
+    Store {
+        /// The key.
+        key: SessionKey,
+        /// Why.
+        source: StoreError,
+    },
+}

@@ -1,0 +1,107 @@
+//! The end of a mailbox: a tombstone, then the record, then the state.
+
+use crate::decide::Why;
+use crate::error::{RunError, StoreError, StoreErrorKind};
+use crate::{
+    AuditEvent, CloseError, Closed, Closing, Guard, NativeId, Removed, RunId, SessionKey, SessionRecord,
+    codec,
+};
+
+use super::{Hold, Lifecycle};
+
+impl Lifecycle {
+    /// Closes a mailbox for every registered agent. See [`close`](Self::close).
+    ///
+    /// # Errors
+    /// As [`close`](Self::close), of the first agent that could not be closed.
+    ///
+    /// # Cancel safety
+    /// As [`close`](Self::close).
+    pub async fn close_mailbox(&self, mailbox: &str, closing: Closing) -> Result<Vec<Closed>, CloseError> {
+        let mut all = Vec::new();
+        for agent in self.agents.keys() {
+            let key = SessionKey::new(mailbox, agent.as_str()).map_err(CloseError::Name)?;
+            all.push(self.close(&key, closing).await?);
+        }
+        Ok(all)
+    }
+
+    /// Closes a key: its record and its state dir are removed, its audit log stays and says so. A later run of the key
+    /// starts anew and inherits nothing. What a dead runner left is ended first. Sessions that the agent keeps in its own
+    /// place, without a state dir, are the user's and stay.
+    ///
+    /// # Errors
+    /// [`CloseError`]: a run is under way, a newer version wrote the record, or the store failed.
+    ///
+    /// # Cancel safety
+    /// A dropped future may leave a key that is closed in part: closing it again finishes that, and a run in between
+    /// starts anew.
+    #[tracing::instrument(skip_all, fields(%key, %closing))]
+    pub async fn close(&self, key: &SessionKey, closing: Closing) -> Result<Closed, CloseError> {
+        let failed = |source: StoreError| CloseError::Store { key: key.clone(), source };
+        let _lease = match self.hold(key).await {
+            Ok(Hold::Unavailable(error)) => return Err(failed(error)),
+            Ok(held) => held,
+            Err(RunError::Busy { by, .. }) => return Err(CloseError::Busy { key: key.clone(), by }),
+            Err(_) => return Err(CloseError::Busy { key: key.clone(), by: None }),
+        };
+        let (record, guard) = self.to_be_closed(key).await?;
+        let ended = match record.as_ref().and_then(|record| record.in_flight.as_ref()) {
+            Some(in_flight) => match self.agents.get(&key.agent) {
+                Some(agent) => agent.adapter().reap(in_flight.run).await,
+                None => 0,
+            },
+            None => 0,
+        };
+        let session = record.and_then(|record| record.binding).map(|binding| binding.native_id);
+        let run = RunId::new(self.host.random_id());
+        let tombstone = |kind, session: Option<&NativeId>| {
+            let mut event = AuditEvent::new(self.host.now(), run, kind);
+            event.before = session.cloned();
+            event.detail = Some(closing.code().to_owned());
+            event
+        };
+        if let Some(guard) = guard {
+            // First of all: nothing goes without a word.
+            let event = tombstone("mailbox_closing", session.as_ref());
+            self.store.append_audit(key, &event).await.map_err(failed)?;
+            match self.store.remove(key, &guard).await.map_err(failed)? {
+                Removed::Done | Removed::NothingThere => {}
+                Removed::Refused { .. } => return Err(CloseError::Busy { key: key.clone(), by: None }),
+            }
+        }
+        let state_removed = self.state_dirs && self.store.remove_state(key).await.map_err(failed)?;
+        if session.is_some() || state_removed {
+            let event = tombstone("mailbox_closed", session.as_ref());
+            self.store.append_audit(key, &event).await.map_err(failed)?;
+        }
+        tracing::info!(?session, state_removed, ended, "closed");
+        Ok(Closed { key: key.clone(), session, ended, state_removed })
+    }
+
+    /// The record, where it can be read, and the guard of its removal, where there is something to remove. What nobody can
+    /// read is set aside first, as before a run.
+    async fn to_be_closed(
+        &self,
+        key: &SessionKey,
+    ) -> Result<(Option<SessionRecord>, Option<Guard>), CloseError> {
+        let failed = |source: StoreError| CloseError::Store { key: key.clone(), source };
+        let newer = || CloseError::Newer { key: key.clone() };
+        let unreadable = match self.store.load(key).await {
+            Ok(None) => return Ok((None, None)),
+            Ok(Some(stored)) => match codec::decode(&stored.document, key) {
+                codec::Decoded::Record(record) => {
+                    return Ok((Some(*record), Some(Guard::Revision(stored.revision))));
+                }
+                codec::Decoded::Newer(_) => return Err(newer()),
+                codec::Decoded::Corrupt(_) => Guard::Revision(stored.revision),
+            },
+            Err(error) if error.kind() == StoreErrorKind::Corrupt => Guard::Any,
+            Err(error) if error.kind() == StoreErrorKind::Newer => return Err(newer()),
+            Err(error) => return Err(failed(error)),
+        };
+        let place = self.store.set_aside(key, &unreadable).await.map_err(failed)?;
+        tracing::warn!(%key, ?place, why = Why::RecordCorrupt.code(), "a record was set aside");
+        Ok((None, Some(Guard::Any)))
+    }
+}
