@@ -134,22 +134,32 @@ pub struct StoreCapabilities {
     pub durable: bool,
     /// Whether it has a place for state dirs.
     pub state_dirs: bool,
+    /// Whether it says who holds a lease that is busy.
+    pub names_holders: bool,
 }
 
 impl StoreCapabilities {
     /// A store that forgets everything with the process.
-    pub const VOLATILE: Self = Self { reach: StoreReach::Process, durable: false, state_dirs: false };
+    pub const VOLATILE: Self =
+        Self { reach: StoreReach::Process, durable: false, state_dirs: false, names_holders: true };
 
     /// A store that keeps what it acknowledges.
     #[must_use]
     pub const fn durable(reach: StoreReach) -> Self {
-        Self { reach, durable: true, state_dirs: false }
+        Self { reach, durable: true, state_dirs: false, names_holders: true }
     }
 
     /// The same, with a place for state dirs.
     #[must_use]
     pub const fn with_state_dirs(mut self) -> Self {
         self.state_dirs = true;
+        self
+    }
+
+    /// The same, of a store that cannot say who holds a lease.
+    #[must_use]
+    pub const fn without_holder_names(mut self) -> Self {
+        self.names_holders = false;
         self
     }
 }
@@ -187,7 +197,7 @@ pub enum LeaseOutcome {
     Held(Lease),
     /// Somebody else has it.
     Busy {
-        /// Who, where the store can tell.
+        /// Who, where the store [names holders](StoreCapabilities::names_holders) and one can be read.
         by: Option<Holder>,
     },
 }
