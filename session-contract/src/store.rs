@@ -28,6 +28,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use session_core::{SessionKey, SessionStore};
 
@@ -71,7 +72,8 @@ pub struct Subject {
     seed: Option<u64>,
     regressions: Option<PathBuf>,
     root: PathBuf,
-    shrink: bool,
+    same: bool,
+    patience: Duration,
 }
 
 impl fmt::Debug for Subject {
@@ -104,7 +106,8 @@ impl Subject {
             seed: None,
             regressions: None,
             root: root.into(),
-            shrink: true,
+            same: false,
+            patience: Duration::from_secs(20),
         }
     }
 
@@ -172,10 +175,17 @@ impl Subject {
         self
     }
 
-    /// Does not shrink what a walk finds: for those who test the suite itself.
+    /// How long the store may take to notice that a lease is over, as when its process was killed: 20 seconds by default.
     #[must_use]
-    pub const fn unshrunk(mut self) -> Self {
-        self.shrink = false;
+    pub const fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The same walks every time, and nothing is shrunk: for those who test the suite itself.
+    #[must_use]
+    pub const fn always_the_same(mut self) -> Self {
+        self.same = true;
         self
     }
 }

@@ -8,7 +8,8 @@ use super::stage::{answer, doc, key, load, put};
 /// The bytes are kept at the place that is named, also when the next ones follow them there.
 pub(super) fn what_is_set_aside_is_kept(subject: &Subject) {
     subject.every(async |at| {
-        let documents: [&[u8]; 3] = [b"the first \xff document", b"another one \0", b"the first \xff document"];
+        let documents: [&[u8]; 3] =
+            [b"the first \xff document", b"another one \0", b"the first \xff document"];
         let mut places = Vec::new();
         for bytes in documents {
             put(&**at.store(), &key("a"), bytes).await;

@@ -3,7 +3,7 @@
 use session_core::error::StoreErrorKind;
 use session_core::{Guard, ListOptions, Saved};
 
-use super::stage::{Stage, answer, doc, event, key, kind, load, put, take_soon};
+use super::stage::{Stage, answer, doc, event, key, kind, load, put};
 use super::{Damage, Subject};
 
 /// Runs a case once for each damage that can be done to the document of `a`, which has neighbours.
@@ -94,7 +94,7 @@ pub(super) fn damage_stays_with_its_key(subject: &Subject) {
         answer(store.append_audit(&key("a"), &event("after")).await);
         let log = answer(store.audit(&key("a"), None).await);
         assert_eq!(log.len(), 2);
-        drop(take_soon(&**store, &key("a"), 1).await);
+        drop(at.take_soon(&key("a"), 1).await);
         answer(store.state_dir(&key("a")).await);
     });
 }

@@ -64,10 +64,10 @@ pub(super) fn grants_are_numbered(subject: &Subject) {
     subject.every(async |at| {
         let mut last = None;
         for round in 0..12 {
-            let lease = take_soon(&**at.store(), &key("a"), round).await;
+            let lease = at.take_soon(&key("a"), round).await;
             drop(take(&**at.store(), &key("a"), 77).await);
             // Another key counts by itself, and documents come and go.
-            drop(take_soon(&**at.store(), &key("b"), round).await);
+            drop(at.take_soon(&key("b"), round).await);
             at.put(&key("a"), "x").await;
             if round % 3 == 0 {
                 let _ = answer(at.store().remove(&key("a"), &session_core::Guard::Any).await);
@@ -81,7 +81,7 @@ pub(super) fn grants_are_numbered(subject: &Subject) {
 /// A lease is the right to run, no lock on what is stored: another one may look, and set a record aside.
 pub(super) fn a_lease_stops_no_writer(subject: &Subject) {
     subject.every(async |at| {
-        let _lease = take_soon(&**at.store(), &key("a"), 1).await;
+        let _lease = at.take_soon(&key("a"), 1).await;
         at.put(&key("a"), "x").await;
         assert_eq!(at.get(&key("a")).await.as_deref(), Some("x"));
         answer(at.store().append_audit(&key("a"), &super::stage::event("e")).await);
@@ -101,7 +101,7 @@ pub(super) fn a_dropped_question_leaves_no_lease(subject: &Subject) {
         for _ in 0..16 {
             begin_and_drop(at.store().lease(&key, &who)).await;
         }
-        drop(take_soon(&**at.store(), &key, 2).await);
+        drop(at.take_soon(&key, 2).await);
     });
 }
 
@@ -112,7 +112,7 @@ pub(super) fn a_lease_excludes_every_handle(subject: &Subject) {
         Needs::Handles,
         async |at| {
             let (first, second) = (at.another().await, at.another().await);
-            let lease = take_soon(&*first, &key("a"), 1).await;
+            let lease = take_soon(&*first, &key("a"), 1, at.patience()).await;
             let names = at.claims(Needs::HolderNames);
             for handle in [&second, at.store()] {
                 let refused = take(&**handle, &key("a"), 2).await;
@@ -122,11 +122,11 @@ pub(super) fn a_lease_excludes_every_handle(subject: &Subject) {
             assert!(take(&*second, &key("a"), 2).await.is_err(), "it ended with its handle");
             let fence = lease.fence();
             drop(lease);
-            let next = take_soon(&*second, &key("a"), 2).await;
+            let next = take_soon(&*second, &key("a"), 2, at.patience()).await;
             assert!(next.fence() > fence, "{} after {fence}", next.fence());
         },
         async |at| {
-            let lease = take_soon(&**at.store(), &key("a"), 1).await;
+            let lease = at.take_soon(&key("a"), 1).await;
             drop(at.another().await);
             assert!(take(&**at.store(), &key("a"), 2).await.is_err(), "opening another handle freed it");
             drop(lease);

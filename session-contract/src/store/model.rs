@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use proptest::test_runner::{
-    Config, FileFailurePersistence, RngAlgorithm, RngSeed, TestCaseError, TestRunner, contextualize_config,
+    Config, FileFailurePersistence, RngAlgorithm, RngSeed, TestCaseError, TestRng, TestRunner,
+    contextualize_config,
 };
 use session_core::{
     AuditEntry, Document, Guard, Holder, Lease, LeaseOutcome, Removed, Revision, Saved, SessionKey, Stored,
@@ -76,7 +77,7 @@ struct Walk<'a> {
 /// Whatever is asked in whatever order, store and model say the same.
 pub(super) fn every_walk_ends_as_the_model_says(subject: &Subject) {
     let runtime = Subject::runtime();
-    let mut runner = TestRunner::new(subject.config());
+    let mut runner = subject.runner();
     let outcome = runner.run(&walks(), |steps| {
         let walk = std::panic::AssertUnwindSafe(|| {
             runtime.block_on(async {
@@ -98,20 +99,21 @@ pub(super) fn every_walk_ends_as_the_model_says(subject: &Subject) {
 }
 
 impl Subject {
-    fn config(&self) -> Config {
-        let mut config = contextualize_config(Config {
-            cases: self.walks,
-            max_shrink_iters: if self.shrink { 1024 } else { 0 },
-            // Without optimisation, the default algorithm takes as long as the walks.
-            rng_algorithm: RngAlgorithm::XorShift,
-            rng_seed: self.seed.map_or(RngSeed::Random, RngSeed::Fixed),
-            ..Config::default()
-        });
+    fn runner(&self) -> TestRunner {
+        // Without optimisation, the default algorithm takes as long as the walks.
+        let rng_algorithm = RngAlgorithm::XorShift;
+        let rng_seed = self.seed.map_or(RngSeed::Random, RngSeed::Fixed);
+        let config = Config { cases: self.walks, rng_algorithm, rng_seed, ..Config::default() };
+        if self.same {
+            let config = Config { max_shrink_iters: 0, failure_persistence: None, ..config };
+            return TestRunner::new_with_rng(config, TestRng::deterministic_rng(rng_algorithm));
+        }
+        let mut config = contextualize_config(Config { max_shrink_iters: 1024, ..config });
         config.failure_persistence = self.regressions.as_ref().map(|file| {
             let path: &'static str = Box::leak(file.to_string_lossy().into_owned().into_boxed_str());
             Box::new(FileFailurePersistence::Direct(path)) as _
         });
-        config
+        TestRunner::new(config)
     }
 }
 

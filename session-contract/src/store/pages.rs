@@ -1,7 +1,7 @@
 //! Lists, in pages.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use session_core::{Guard, ListOptions, Page, Removed, SessionKey, SessionStore};
 
@@ -105,48 +105,58 @@ pub(super) fn a_list_goes_on_after_a_removed_key(subject: &Subject) {
             at.put(&key, "x").await;
         }
         let whole = page(store, None, None).await.items;
-        for n in 0..whole.len() {
+        let mut gone = Vec::new();
+        // First every second one, so that there is something before it and after it.
+        for n in (1..whole.len()).step_by(2).chain((0..whole.len()).step_by(2)) {
             assert_eq!(answer(store.remove(&whole[n], &Guard::Any).await), Removed::Done);
-            let rest = page(store, None, Some(&whole[n])).await;
-            assert_eq!(rest.items, whole[n + 1..], "after {}, which is removed", whole[n]);
+            gone.push(&whole[n]);
+            let rest = page(store, None, Some(&whole[n])).await.items;
+            let wanted: Vec<_> = whole[n + 1..].iter().filter(|key| !gone.contains(key)).cloned().collect();
+            assert_eq!(rest, wanted, "after {}, which is removed", whole[n]);
         }
     });
 }
 
 /// While others come and go, what was there all the time is listed once in every pass, in the same order.
 pub(super) fn a_list_is_whole_while_others_write(subject: &Subject) {
+    const PASSES: usize = 24;
     subject.every(async |at| {
         let mut stay: Vec<_> = (0..8).map(|n| key(format!("stays-{n}"))).collect();
         for key in &stay {
             at.put(key, "x").await;
         }
-        let over = Arc::new(AtomicBool::new(false));
+        // Each pass is allowed a step of the writer, so that none is over before anything was written.
+        let passes = Arc::new(AtomicUsize::new(0));
+        let steps = Arc::new(AtomicUsize::new(0));
         let writer = {
-            let (over, store) = (over.clone(), at.handles(1).await.remove(0));
+            let (passes, steps) = (passes.clone(), steps.clone());
+            let store = at.handles(1).await.remove(0);
             tokio::spawn(async move {
-                let mut n = 0u64;
-                while !over.load(Ordering::Acquire) {
+                while passes.load(Ordering::Acquire) < PASSES {
                     // Before, between and after those that stay.
-                    let name = ["a", "stays-3-", "z"][n as usize % 3];
-                    let key = key(format!("{name}{}", n % 7));
-                    put(&*store, &key, b"y").await;
-                    put(&*store, &super::stage::key("stays-0"), b"x").await;
+                    let n = steps.load(Ordering::Acquire);
+                    let between = key(format!("{}{}", ["a", "stays-3-", "z"][n % 3], n % 7));
+                    put(&*store, &between, b"y").await;
+                    put(&*store, &key(format!("stays-{}", n % 8)), b"x").await;
                     if n % 2 == 1 {
-                        let _ = answer(store.remove(&key, &Guard::Any).await);
+                        let _ = answer(store.remove(&between, &Guard::Any).await);
                     }
-                    n += 1;
+                    steps.fetch_add(1, Ordering::AcqRel);
                     tokio::task::yield_now().await;
                 }
             })
         };
         let mut order: Option<Vec<SessionKey>> = None;
-        for pass in 0..24 {
+        for pass in 0..PASSES {
+            while steps.load(Ordering::Acquire) <= pass && !writer.is_finished() {
+                tokio::task::yield_now().await;
+            }
             let listed = all(&**at.store(), 1 + pass % 4).await;
             let those: Vec<_> = listed.into_iter().filter(|key| stay.contains(key)).collect();
             let order = order.get_or_insert_with(|| those.clone());
             assert_eq!(*order, those, "in pass {pass}");
+            passes.fetch_add(1, Ordering::AcqRel);
         }
-        over.store(true, Ordering::Release);
         if let Err(error) = writer.await {
             panic!("the writer: {error}");
         }

@@ -55,7 +55,7 @@ fn play(subject: &Subject) -> bool {
         let at = subject.stage(Scratch::of_another_process(folder)).await;
         put(&**at.store(), &key("a"), b"of the other process").await;
         answer(at.store().append_audit(&key("a"), &event("of the other process")).await);
-        let _lease = take_soon(&**at.store(), &key("a"), 4711).await;
+        let _lease = at.take_soon(&key("a"), 4711).await;
         // This is the other process talking to the one that started it.
         let mut out = std::io::stdout();
         let said = writeln!(out, "\n{READY}").and_then(|()| out.flush());
@@ -73,9 +73,9 @@ fn with_another(subject: &Subject, killed: impl AsyncFnOnce(Stage<'_>, Other)) {
             let Some(test) = &subject.process else {
                 // Nobody said how; that a handle ends is the nearest thing.
                 let other = at.another().await;
-                drop(take_soon(&*other, &key("a"), 4711).await);
+                drop(take_soon(&*other, &key("a"), 4711, at.patience()).await);
                 drop(other);
-                drop(take_soon(&**at.store(), &key("a"), 1).await);
+                drop(at.take_soon(&key("a"), 1).await);
                 return;
             };
             let other = Other::start(test, at.scratch());
@@ -83,15 +83,15 @@ fn with_another(subject: &Subject, killed: impl AsyncFnOnce(Stage<'_>, Other)) {
         },
         async |at| {
             // It says that it reaches no further than this process. Here, a lease ends with who held it.
-            let (store, key) = (at.store().clone(), key("a"));
+            let (store, key, patience) = (at.store().clone(), key("a"), at.patience());
             let task = tokio::spawn(async move {
-                let _lease = take_soon(&*store, &key, 1).await;
+                let _lease = take_soon(&*store, &key, 1, patience).await;
                 std::future::pending::<()>().await;
             });
             tokio::task::yield_now().await;
             task.abort();
             drop(task.await);
-            drop(take_soon(&**at.store(), &super::stage::key("a"), 2).await);
+            drop(at.take_soon(&super::stage::key("a"), 2).await);
         },
     );
 }
@@ -107,7 +107,7 @@ pub(super) fn a_lease_ends_with_its_process(subject: &Subject) {
         let fences = refused.map(|lease| lease.fence());
         assert_eq!(fences, Err(names.then(|| holder(4711))), "while the other process lives");
         drop(other);
-        drop(take_soon(&**at.store(), &key("a"), 1).await);
+        drop(at.take_soon(&key("a"), 1).await);
     });
 }
 
@@ -117,9 +117,10 @@ pub(super) fn what_a_killed_process_wrote_is_there(subject: &Subject) {
         drop(other);
         assert_eq!(at.get(&key("a")).await.as_deref(), Some("of the other process"));
         let log = answer(at.store().audit(&key("a"), None).await);
-        assert_eq!(log.into_iter().map(|entry| entry.event).collect::<Vec<_>>(), [
-            event("of the other process")
-        ]);
+        assert_eq!(
+            log.into_iter().map(|entry| entry.event).collect::<Vec<_>>(),
+            [event("of the other process")]
+        );
         // And nothing of it stands in the way.
         at.put(&key("a"), "of this one").await;
         assert_eq!(at.get(&key("a")).await.as_deref(), Some("of this one"));

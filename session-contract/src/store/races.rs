@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use session_core::{Guard, Removed, Revision, Saved, SessionStore};
 use tokio::sync::Barrier;
+use tokio::time::Instant;
 
 use super::Subject;
-use super::stage::{Stage, answer, begin_and_drop, doc, event, key, load, put, take};
+use super::stage::{Stage, answer, begin_and_drop, doc, event, key, load, put, take_soon};
 
 const MANY: usize = 8;
 
@@ -87,9 +88,11 @@ pub(super) fn no_update_is_lost(subject: &Subject) {
     const TIMES: usize = 4;
     subject.every(async |at| {
         at.put(&key("count"), "0").await;
+        let deadline = Instant::now() + at.patience() * MANY as u32;
         let revisions = many(&at, |_, store| async move {
             let mut revisions: Vec<Revision> = Vec::new();
             while revisions.len() < TIMES {
+                assert!(Instant::now() < deadline, "somebody never gets through");
                 let stored = load(&*store, &key("count")).await;
                 let stored = stored.unwrap_or_else(|| panic!("the count is gone"));
                 let count = String::from_utf8_lossy(stored.document.as_bytes()).parse().unwrap_or(0u64);
@@ -133,24 +136,20 @@ pub(super) fn no_entry_is_lost(subject: &Subject) {
 pub(super) fn one_of_many_runners_holds(subject: &Subject) {
     const TIMES: usize = 3;
     subject.every(async |at| {
+        let patience = at.patience();
         let inside = Arc::new(AtomicUsize::new(0));
         let grants = Arc::new(std::sync::Mutex::new(Vec::new()));
         many(&at, |n, store| {
             let (inside, grants) = (inside.clone(), grants.clone());
             async move {
-                let mut times = 0;
-                while times < TIMES {
-                    let Ok(lease) = take(&*store, &key("a"), n as u32).await else {
-                        tokio::task::yield_now().await;
-                        continue;
-                    };
+                for _ in 0..TIMES {
+                    let lease = take_soon(&*store, &key("a"), n as u32, patience).await;
                     assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two hold it at once");
                     if let Ok(mut grants) = grants.lock() {
                         grants.push(lease.fence());
                     }
                     tokio::task::yield_now().await;
                     inside.fetch_sub(1, Ordering::SeqCst);
-                    times += 1;
                 }
             }
         })
@@ -163,27 +162,40 @@ pub(super) fn one_of_many_runners_holds(subject: &Subject) {
 
 /// A reader sees one document or another, never a part or a mixture.
 pub(super) fn a_reader_sees_whole_documents(subject: &Subject) {
-    const LENGTHS: [usize; 4] = [1, 3_000, 70_000, 300_000];
+    const LENGTHS: [usize; 4] = [1, 3_000, 20_000, 100_000];
     subject.every(async |at| {
         put(&**at.store(), &key("a"), &[0]).await;
-        many(&at, |n, store| async move {
-            for time in 0..6 {
+        let over = Arc::new(AtomicBool::new(false));
+        many(&at, |n, store| {
+            let over = over.clone();
+            async move {
                 if n == 0 {
-                    let which = time % LENGTHS.len();
-                    put(&*store, &key("a"), &vec![which as u8; LENGTHS[which]]).await;
-                    continue;
+                    for which in [3, 0, 2, 1, 3, 2, 0, 3] {
+                        put(&*store, &key("a"), &vec![which as u8; LENGTHS[which]]).await;
+                        tokio::task::yield_now().await;
+                    }
+                    over.store(true, Ordering::Release);
                 }
-                let stored = load(&*store, &key("a")).await;
-                let stored = stored.unwrap_or_else(|| panic!("between two documents there is none"));
-                let bytes = stored.document.as_bytes();
-                let first = bytes.first().copied().unwrap_or(255);
-                let whole = LENGTHS.get(usize::from(first)) == Some(&bytes.len());
-                let mixed = bytes.iter().filter(|byte| **byte != first).count();
-                assert!(whole && mixed == 0, "{} bytes of {first}, {mixed} of another", bytes.len());
+                // Once more when nothing is written any more.
+                let mut last = false;
+                while !last {
+                    last = over.load(Ordering::Acquire);
+                    let stored = load(&*store, &key("a")).await;
+                    let stored = stored.unwrap_or_else(|| panic!("between two documents there is none"));
+                    assert_whole(stored.document.as_bytes(), &LENGTHS);
+                    tokio::task::yield_now().await;
+                }
             }
         })
         .await;
     });
+}
+
+fn assert_whole(bytes: &[u8], lengths: &[usize]) {
+    let first = bytes.first().copied().unwrap_or(u8::MAX);
+    let whole = lengths.get(usize::from(first)) == Some(&bytes.len());
+    let mixed = bytes.iter().filter(|byte| **byte != first).count();
+    assert!(whole && mixed == 0, "{} bytes of {first}, {mixed} of another", bytes.len());
 }
 
 /// A write that nobody waits for any more is done or not, and stands in nobody's way.

@@ -6,7 +6,7 @@ use session_core::{Guard, Removed, Saved};
 
 use super::Subject;
 use super::keys::few;
-use super::stage::{Needs, Stage, answer, doc, event, key, load, take_soon};
+use super::stage::{Needs, Stage, answer, doc, event, key, load};
 
 /// A store that does not claim to keep anything may; what it keeps is whole.
 async fn whole_or_nothing(at: Stage<'_>) {
@@ -109,7 +109,7 @@ pub(super) fn numbers_go_on_after_reopening(subject: &Subject) {
         async |mut at| {
             let mut last = None;
             for round in 0..5 {
-                let fence = take_soon(&**at.store(), &key("a"), round).await.fence();
+                let fence = at.take_soon(&key("a"), round).await.fence();
                 let seq = answer(at.store().append_audit(&key("a"), &event("e")).await);
                 if let Some((fence_before, seq_before)) = last {
                     assert!(fence > fence_before, "grant {fence} after {fence_before}");

@@ -16,9 +16,8 @@ use super::{Damage, Opened, Subject};
 use crate::Scratch;
 use crate::agent::Cannot;
 
-/// How long a case may take before it has failed, and how long a store may take to notice that something is over.
+/// How long a case may take before it has failed.
 const PATIENCE: Duration = Duration::from_secs(180);
-const SOON: Duration = Duration::from_secs(20);
 
 /// What a case needs the store to claim.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +53,7 @@ pub(super) struct Stage<'a> {
 impl Subject {
     pub(super) fn runtime() -> Runtime {
         // Races need threads.
-        let runtime = Builder::new_multi_thread().worker_threads(4).enable_all().build();
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
         runtime.unwrap_or_else(|error| panic!("no runtime: {error}"))
     }
 
@@ -68,10 +67,7 @@ impl Subject {
     pub(super) fn every(&self, case: impl AsyncFnOnce(Stage<'_>)) {
         Self::runtime().block_on(async {
             let whole = async { case(self.stage(Scratch::new()).await).await };
-            assert!(
-                tokio::time::timeout(PATIENCE, whole).await.is_ok(),
-                "the case does not come to an end"
-            );
+            assert!(tokio::time::timeout(PATIENCE, whole).await.is_ok(), "the case does not come to an end");
         });
     }
 
@@ -145,6 +141,15 @@ impl Stage<'_> {
         put(&**self.store(), key, text.as_bytes()).await
     }
 
+    pub(super) const fn patience(&self) -> Duration {
+        self.subject.patience
+    }
+
+    /// Takes a lease that has to be free soon.
+    pub(super) async fn take_soon(&self, key: &SessionKey, pid: u32) -> Lease {
+        take_soon(&**self.store(), key, pid, self.patience()).await
+    }
+
     pub(super) async fn get(&self, key: &SessionKey) -> Option<String> {
         let stored = load(&**self.store(), key).await?;
         Some(String::from_utf8_lossy(stored.document.as_bytes()).into_owned())
@@ -191,8 +196,13 @@ pub(super) async fn take(
 }
 
 /// Takes a lease that has to be free soon.
-pub(super) async fn take_soon(store: &dyn SessionStore, key: &SessionKey, pid: u32) -> Lease {
-    let deadline = tokio::time::Instant::now() + SOON;
+pub(super) async fn take_soon(
+    store: &dyn SessionStore,
+    key: &SessionKey,
+    pid: u32,
+    patience: Duration,
+) -> Lease {
+    let deadline = tokio::time::Instant::now() + patience;
     loop {
         match take(store, key, pid).await {
             Ok(lease) => return lease,

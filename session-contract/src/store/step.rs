@@ -27,7 +27,9 @@ pub(super) enum Step {
     DroppedSave(usize, Vec<u8>),
     Remove(usize, Under),
     SetAside(usize, Under),
-    List { limit: usize },
+    List {
+        limit: usize,
+    },
     Append(usize, String),
     /// The log after so many entries.
     Audit(usize, usize),
@@ -35,7 +37,9 @@ pub(super) enum Step {
     Release(usize),
     StateDir(usize),
     /// The store is opened again; where handles are one store, leases may be held meanwhile.
-    Reopen { with_leases: bool },
+    Reopen {
+        with_leases: bool,
+    },
 }
 
 fn under() -> impl Strategy<Value = Under> {
