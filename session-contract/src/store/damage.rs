@@ -7,7 +7,7 @@ use super::stage::{Stage, answer, doc, event, key, kind, load, put};
 use super::{Damage, Subject};
 
 /// Runs a case once for each damage that can be done to the document of `a`, which has neighbours.
-fn after_each(subject: &Subject, damages: &[Damage], case: impl AsyncFn(&Stage<'_>, StoreErrorKind)) {
+fn after_each(subject: &Subject, damages: &[Damage], case: &impl AsyncFn(&Stage<'_>, StoreErrorKind)) {
     for damage in damages {
         subject.every(async |at| {
             at.put(&key("a"), "the document of a, which is long enough to be damaged").await;
@@ -40,7 +40,7 @@ async fn nothing_is_called_damaged(at: &Stage<'_>) {
 
 /// A damaged document is an error every time it is asked for, of kind `Corrupt`: never `None`, never another document.
 pub(super) fn damage_is_no_absence(subject: &Subject) {
-    after_each(subject, DAMAGES, async |at, corrupt| {
+    after_each(subject, DAMAGES, &async |at, corrupt| {
         for store in [at.store().clone(), at.handles(1).await.remove(0)] {
             for _ in 0..2 {
                 assert_eq!(kind(store.load(&key("a")).await), corrupt);
@@ -51,7 +51,7 @@ pub(super) fn damage_is_no_absence(subject: &Subject) {
 
 /// Nothing is written over it, and it is not removed, whatever the guard.
 pub(super) fn damage_is_not_written_over(subject: &Subject) {
-    after_each(subject, DAMAGES, async |at, corrupt| {
+    after_each(subject, DAMAGES, &async |at, corrupt| {
         let store = at.store();
         let stale = Guard::Revision(session_core::Revision::new("none"));
         for guard in [Guard::Any, Guard::Absent, stale] {
@@ -64,7 +64,7 @@ pub(super) fn damage_is_not_written_over(subject: &Subject) {
 
 /// It has no revision, so that only an unconditional wish moves it; then the key is free.
 pub(super) fn damage_can_be_set_aside(subject: &Subject) {
-    after_each(subject, DAMAGES, async |at, corrupt| {
+    after_each(subject, DAMAGES, &async |at, corrupt| {
         let store = at.store();
         for guard in [Guard::Absent, Guard::Revision(session_core::Revision::new("none"))] {
             assert_eq!(answer(store.set_aside(&key("a"), &guard).await), None, "{guard:?}");
@@ -84,7 +84,7 @@ pub(super) fn damage_can_be_set_aside(subject: &Subject) {
 
 /// Neighbours are read and listed, and the key keeps its log and its lease.
 pub(super) fn damage_stays_with_its_key(subject: &Subject) {
-    after_each(subject, &[Damage::Cut, Damage::Altered, Damage::Newer], async |at, _| {
+    after_each(subject, &[Damage::Cut, Damage::Altered, Damage::Newer], &async |at, _| {
         let store = at.store();
         assert_eq!(at.get(&key("A")).await.as_deref(), Some("a neighbour"));
         let listed = answer(store.list(&ListOptions::default()).await).items;
@@ -101,7 +101,7 @@ pub(super) fn damage_stays_with_its_key(subject: &Subject) {
 
 /// What a newer version wrote is not touched by this one, whatever the guard.
 pub(super) fn a_newer_document_is_left_alone(subject: &Subject) {
-    after_each(subject, &[Damage::Newer], async |at, newer| {
+    after_each(subject, &[Damage::Newer], &async |at, newer| {
         let store = at.store();
         for guard in [Guard::Any, Guard::Absent] {
             assert_eq!(kind(store.save(&key("a"), &doc("x"), &guard).await), newer, "save, {guard:?}");
@@ -114,7 +114,7 @@ pub(super) fn a_newer_document_is_left_alone(subject: &Subject) {
 
 /// A store that cannot be asked answers nothing; when it is back, everything is as it was.
 pub(super) fn a_store_out_of_reach_is_not_empty(subject: &Subject) {
-    after_each(subject, &[Damage::Away], async |at, _| {
+    after_each(subject, &[Damage::Away], &async |at, _| {
         let (store, away) = (at.store(), StoreErrorKind::Unavailable);
         for key in [key("a"), key("nobody")] {
             assert_eq!(kind(store.load(&key).await), away, "load");

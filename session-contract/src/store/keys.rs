@@ -108,7 +108,8 @@ pub(super) fn no_two_keys_share_a_document(subject: &Subject) {
         }
         let mut listed = super::pages::all(&**at.store(), 7).await;
         let mut wanted = keys.clone();
-        (listed.sort(), wanted.sort());
+        listed.sort();
+        wanted.sort();
         assert_eq!(listed, wanted);
         for (n, key) in keys.iter().enumerate().step_by(2) {
             let removed = answer(at.store().remove(key, &session_core::Guard::Any).await);

@@ -49,7 +49,8 @@ pub(super) fn pages_make_up_the_whole(subject: &Subject) {
             assert_eq!(all(store, limit).await, whole.items, "in pages of {limit}");
         }
         let mut items = whole.items;
-        (items.sort(), wanted.sort());
+        items.sort();
+        wanted.sort();
         assert_eq!(items, wanted);
     });
 }
@@ -161,7 +162,8 @@ pub(super) fn a_list_is_whole_while_others_write(subject: &Subject) {
             panic!("the writer: {error}");
         }
         let mut order = order.unwrap_or_default();
-        (order.sort(), stay.sort());
+        order.sort();
+        stay.sort();
         assert_eq!(order, stay);
     });
 }

@@ -47,7 +47,8 @@ pub(super) fn what_was_written_is_there_again(subject: &Subject) {
                 }
                 let mut listed = super::pages::all(&**at.store(), 4).await;
                 let mut keys = few();
-                (listed.sort(), keys.sort());
+                listed.sort();
+                keys.sort();
                 assert_eq!(listed, keys);
             }
         },
