@@ -148,7 +148,7 @@ impl SessionStore for Rows {
         Ok(None)
     }
 
-    async fn remove_state(&self, _: &SessionKey) -> Result<bool, StoreError> {
+    async fn remove_state(&self, _: &SessionKey, _: &Lease) -> Result<bool, StoreError> {
         Ok(false)
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use session_core::{AgentEvent, Decoder, Ended, Exit, Final, Turn, Usage};
+use session_core::{AgentEvent, Decoder, Ended, Exit, Final, Turn, Usage, Version};
 
 use crate::wire::{Failure, Line, Part, parse};
 
@@ -42,6 +42,8 @@ type Emit<'e> = &'e mut dyn FnMut(&AgentEvent<'_>);
 pub(crate) struct OpencodeDecoder {
     /// Whether `output` leaves the tokens of reasoning out (1.15.13, 1.18.33; 1.1.65 and 1.2.1 count them in).
     reasoning_apart: bool,
+    /// Whether it ends with 0 also where it refuses (up to 1.14).
+    refuses_with_zero: bool,
     /// The last conversation named.
     named: Option<String>,
     /// Whether the model is known to be called.
@@ -72,9 +74,16 @@ pub(crate) struct OpencodeDecoder {
 }
 
 impl OpencodeDecoder {
+    fn of(version: Option<&Version>) -> Self {
+        Self {
+            reasoning_apart: version.is_none_or(|version| version.at_least(1, 15, 13)),
+            refuses_with_zero: version.is_some_and(|version| !version.at_least(1, 15, 0)),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn new(turn: &Turn<'_>) -> Self {
-        let version = turn.installation.version.as_ref();
-        Self { reasoning_apart: version.is_none_or(|version| version.at_least(1, 15, 13)), ..Self::default() }
+        Self::of(turn.installation.version.as_ref())
     }
 
     /// A line that there is only when the model was called: it names the conversation.
@@ -256,7 +265,7 @@ impl Decoder for OpencodeDecoder {
     }
 
     fn end(&mut self, ended: &Ended<'_>, emit: &mut dyn FnMut(&AgentEvent<'_>)) {
-        if !self.called && self.errors.is_empty() && is_silent_end(ended) {
+        if !self.called && self.errors.is_empty() && is_silent_end(ended, self.refuses_with_zero) {
             self.called = true;
             emit(&AgentEvent::ModelCalled);
         }
@@ -274,12 +283,15 @@ const REFUSALS: &[&str] =
 /// before the answer; or it ended well, as 1.15.13 does when it works in another folder, and as the launcher of 1.1.65 and
 /// 1.2.1 does when the program below it is killed. Only a reason that is known proves the contrary there, as the agent and
 /// its plugins write other lines, too. One that ends badly and has not called the model gives some reason.
-fn is_silent_end(ended: &Ended<'_>) -> bool {
-    let lines = || ended.stderr_tail.lines();
+fn is_silent_end(ended: &Ended<'_>, refuses_with_zero: bool) -> bool {
+    let mut lines = ended.stderr_tail.lines().filter(|line| is_own_word(line));
     match ended.exit {
-        Exit::Code(0) => !lines().any(|line| REFUSALS.iter().any(|refusal| line.contains(refusal))),
+        Exit::Code(0) => {
+            let refused = lines.any(|line| REFUSALS.iter().any(|refusal| line.contains(refusal)));
+            !(refuses_with_zero && refused)
+        }
         // From 128 on it is a signal, told by a launcher.
-        Exit::Code(code) if code < 128 => !lines().any(is_own_word),
+        Exit::Code(code) if code < 128 => lines.next().is_none(),
         Exit::Code(_) | Exit::Signal(_) | Exit::Unknown => true,
     }
 }
@@ -307,10 +319,7 @@ mod tests;
 #[cfg(test)]
 pub(crate) fn decode_for_tests(version: &str, stdout: &[u8], ended: &Ended<'_>) -> session_core::Observation {
     let version = session_core::Version::parse(version);
-    let mut decoder = OpencodeDecoder {
-        reasoning_apart: version.is_none_or(|version| version.at_least(1, 15, 13)),
-        ..OpencodeDecoder::default()
-    };
+    let mut decoder = OpencodeDecoder::of(version.as_ref());
     let mut observation = session_core::Observation::default();
     for line in stdout.split(|byte| *byte == b'\n') {
         decoder.line(line, &mut |event| observation.observe(event));

@@ -201,7 +201,7 @@ fn a_silent_end_may_have_called_the_model_and_a_refusal_did_not() {
     for (stderr, exit, verdict, activity) in [
         ("", Exit::Code(0), Verdict::NoResult, Activity::ModelCalled),
         (greeting, Exit::Code(0), Verdict::NoResult, Activity::ModelCalled),
-        ("SyntaxError: x", Exit::Code(0), Verdict::NoResult, Activity::None),
+        ("SyntaxError: x", Exit::Code(0), Verdict::NoResult, Activity::ModelCalled),
         (models, Exit::Code(0), Verdict::NoResult, Activity::ModelCalled),
         ("(node:7) Warning: odd", Exit::Code(0), Verdict::NoResult, Activity::ModelCalled),
         ("a plugin's line", Exit::Code(0), Verdict::NoResult, Activity::ModelCalled),
@@ -217,6 +217,20 @@ fn a_silent_end_may_have_called_the_model_and_a_refusal_did_not() {
             (verdict, activity),
             "{stderr:?} {exit:?}"
         );
+    }
+}
+
+#[test]
+fn a_refusal_with_exit_0_is_one_only_where_the_version_ends_so() {
+    let log = "ERROR 2026-11-29T21:13:41 +3ms service=plugin error=SyntaxError: Unexpected token\n";
+    for (version, stderr, activity) in [
+        ("1.2.1", "SyntaxError: Failed to parse JSON", Activity::None),
+        ("1.2.1", log, Activity::ModelCalled),
+        ("1.15.13", "SyntaxError: Failed to parse JSON", Activity::ModelCalled),
+    ] {
+        let asked = Asked::Resume(NativeId::new("ses_1"));
+        let evidence = evidence_from(version, asked, "", stderr, Exit::Code(0));
+        assert_eq!(evidence.observation.activity(), activity, "{version} {stderr}");
     }
 }
 

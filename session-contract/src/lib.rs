@@ -8,6 +8,7 @@ pub mod dialect;
 pub mod lifecycle;
 mod macros;
 mod scratch;
+pub mod store;
 
 pub use case::{Case, assert_case, failures};
 pub use scratch::Scratch;

@@ -1,6 +1,6 @@
 //! A folder of its own for everything that a subject keeps.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use tempfile::TempDir;
@@ -10,11 +10,17 @@ use tempfile::TempDir;
 #[derive(Debug, Default)]
 pub struct Scratch {
     dir: OnceLock<TempDir>,
+    /// The folder of another process, which is its owner.
+    borrowed: Option<PathBuf>,
 }
 
 impl Scratch {
     pub(crate) fn new() -> Self {
         Self::default()
+    }
+
+    pub(crate) fn of_another_process(dir: PathBuf) -> Self {
+        Self { borrowed: Some(dir), ..Self::default() }
     }
 
     /// The folder.
@@ -23,6 +29,9 @@ impl Scratch {
     /// Where it cannot be made.
     #[must_use]
     pub fn dir(&self) -> &Path {
+        if let Some(borrowed) = &self.borrowed {
+            return borrowed;
+        }
         self.dir.get_or_init(|| TempDir::new().unwrap_or_else(|error| panic!("no scratch: {error}"))).path()
     }
 }

@@ -56,7 +56,8 @@ pub enum CloseError {
     /// The mailbox's name is none.
     #[error("this is no mailbox")]
     Name(#[source] InvalidName),
-    /// A run of the key is under way. Nothing was changed; cancel it, or wait.
+    /// A run of the key is under way, or a write of one that was dropped came in between. Nothing was removed; cancel it, or
+    /// wait.
     #[error("{key} is being run{}", by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]
     Busy {
         /// The key.

@@ -46,7 +46,7 @@ enum Halt {
 /// The right to run, or the reason why nobody can tell who has it.
 #[derive(Debug)]
 enum Hold {
-    Held(#[expect(dead_code, reason = "held until it is dropped")] Lease),
+    Held(Lease),
     Unavailable(StoreError),
     Told,
 }

@@ -139,7 +139,7 @@ impl SessionStore for MemoryStore {
         Ok(None)
     }
 
-    async fn remove_state(&self, _: &SessionKey) -> Result<bool, StoreError> {
+    async fn remove_state(&self, _: &SessionKey, _: &Lease) -> Result<bool, StoreError> {
         Ok(false)
     }
 }

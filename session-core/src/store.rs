@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt::{self, Debug};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -134,16 +135,19 @@ pub struct StoreCapabilities {
     pub durable: bool,
     /// Whether it has a place for state dirs.
     pub state_dirs: bool,
+    /// Whether it says who holds a lease that is busy.
+    pub names_holders: bool,
 }
 
 impl StoreCapabilities {
     /// A store that forgets everything with the process.
-    pub const VOLATILE: Self = Self { reach: StoreReach::Process, durable: false, state_dirs: false };
+    pub const VOLATILE: Self =
+        Self { reach: StoreReach::Process, durable: false, state_dirs: false, names_holders: true };
 
     /// A store that keeps what it acknowledges.
     #[must_use]
     pub const fn durable(reach: StoreReach) -> Self {
-        Self { reach, durable: true, state_dirs: false }
+        Self { reach, durable: true, state_dirs: false, names_holders: true }
     }
 
     /// The same, with a place for state dirs.
@@ -152,18 +156,26 @@ impl StoreCapabilities {
         self.state_dirs = true;
         self
     }
+
+    /// The same, of a store that cannot say who holds a lease.
+    #[must_use]
+    pub const fn without_holder_names(mut self) -> Self {
+        self.names_holders = false;
+        self
+    }
 }
 
-/// The right to run a key, held until it is dropped.
+/// The right to run a key, held until it and all its clones are dropped.
+#[derive(Clone)]
 pub struct Lease {
     fence: u64,
-    _guard: Box<dyn Any + Send + Sync>,
+    _guard: Arc<dyn Any + Send + Sync>,
 }
 
 impl Lease {
     /// Wraps the store's guard, whose drop releases the lease, and the number of the grant.
     pub fn new(fence: u64, guard: impl Any + Send + Sync) -> Self {
-        Self { fence, _guard: Box::new(guard) }
+        Self { fence, _guard: Arc::new(guard) }
     }
 
     /// The number of the grant; it grows with every grant of the key.
@@ -187,7 +199,7 @@ pub enum LeaseOutcome {
     Held(Lease),
     /// Somebody else has it.
     Busy {
-        /// Who, where the store can tell.
+        /// Who, where the store [names holders](StoreCapabilities::names_holders) and one can be read.
         by: Option<Holder>,
     },
 }
@@ -292,9 +304,10 @@ pub trait SessionStore: Debug + Send + Sync + 'static {
     async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError>;
 
     /// Removes the state dir of a key with all that is in it, and says whether there was one. A link is removed, never
-    /// followed. `false`, too, where the store has no place for state dirs.
+    /// followed. `false`, too, where the store has no place for state dirs. The lease is the caller's; a store that goes on
+    /// after the future was dropped keeps a clone of it until it is done, so that no run begins in what is being removed.
     ///
     /// # Errors
     /// [`StoreError`] when it is not known to be gone: a part of it may be. Removing it again goes on.
-    async fn remove_state(&self, key: &SessionKey) -> Result<bool, StoreError>;
+    async fn remove_state(&self, key: &SessionKey, lease: &Lease) -> Result<bool, StoreError>;
 }

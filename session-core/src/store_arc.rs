@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use crate::error::StoreError;
 use crate::{
-    AuditEntry, AuditEvent, AuditSeq, Document, Guard, Holder, LeaseOutcome, ListOptions, Page, Removed,
-    Saved, SessionKey, SessionStore, StoreCapabilities, Stored,
+    AuditEntry, AuditEvent, AuditSeq, Document, Guard, Holder, Lease, LeaseOutcome, ListOptions, Page,
+    Removed, Saved, SessionKey, SessionStore, StoreCapabilities, Stored,
 };
 
 #[async_trait]
@@ -43,7 +43,7 @@ impl<T: SessionStore + ?Sized> SessionStore for Arc<T> {
     async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
         (**self).state_dir(key).await
     }
-    async fn remove_state(&self, key: &SessionKey) -> Result<bool, StoreError> {
-        (**self).remove_state(key).await
+    async fn remove_state(&self, key: &SessionKey, lease: &Lease) -> Result<bool, StoreError> {
+        (**self).remove_state(key, lease).await
     }
 }

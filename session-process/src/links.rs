@@ -2,7 +2,7 @@
 //! empty folders for what the agent makes anew.
 
 use std::io;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use session_core::Link;
 use session_core::error::{AgentError, AgentErrorKind};
@@ -40,7 +40,14 @@ pub(crate) fn prepare(
 /// Whether the folder that this path is in is one of the state dir, as far as it is there.
 fn stays_inside(path: &Path, state_dir: Option<&Path>) -> io::Result<()> {
     let Some(state_dir) = state_dir else { return Ok(()) };
-    for folder in path.ancestors().skip(1) {
+    let own = path.strip_prefix(state_dir).is_ok_and(|rest| {
+        rest.components().count() > 0 && rest.components().all(|part| matches!(part, Component::Normal(_)))
+    });
+    // A state dir that is not there yet holds no link.
+    if own && !state_dir.try_exists()? {
+        return Ok(());
+    }
+    for folder in path.ancestors().skip(1).filter(|_| own) {
         match folder.canonicalize() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 // A link to nothing may lead anywhere once something is there.
@@ -50,8 +57,6 @@ fn stays_inside(path: &Path, state_dir: Option<&Path>) -> io::Result<()> {
             }
             Err(error) => return Err(error),
             Ok(real) if real.starts_with(state_dir.canonicalize()?) => return Ok(()),
-            // The state dir itself is not there yet.
-            Ok(_) if state_dir.starts_with(folder) => return Ok(()),
             Ok(_) => break,
         }
     }

@@ -44,46 +44,82 @@ pub(crate) fn remove(
     }
     let parent = states.join(mailbox);
     let path = parent.join(agent);
-    let was_there = match level.look(At::new(operation, &parent), mailbox)? {
-        None => false,
-        Some(own) => {
-            let gone = format!("{GONE}{}", crate::atomic::unique());
-            let moved = own.rename(agent, &level, &gone, &path, &states.join(&gone));
-            let moved = moved.map_err(|error| At::new(operation, &path).io(error))?;
-            // Only where it is empty: another agent of the mailbox keeps it.
-            drop(fs::remove_dir(&parent));
-            moved
-        }
-    };
-    finish(operation, &states)?;
-    Ok(was_there)
+    let mut own = None;
+    if let Some(inner) = level.look(At::new(operation, &parent), mailbox)? {
+        let name = format!("{GONE}{}", crate::atomic::unique());
+        let gone = states.join(&name);
+        open_up(&path);
+        let moved = inner.rename(agent, &level, &name, &path, &gone);
+        own = moved.map_err(|error| At::new(operation, &path).io(error))?.then_some(gone);
+        // Only where it is empty: another agent of the mailbox keeps it.
+        drop(fs::remove_dir(&parent));
+    }
+    if let Some(gone) = &own {
+        remove_tree(&states, gone.clone()).map_err(|error| At::new(operation, gone).io(error))?;
+    }
+    finish(&states);
+    Ok(own.is_some())
 }
 
-/// Removes what was moved out of the way, here or by somebody who died before it was gone.
-fn finish(operation: &'static str, states: &Path) -> Result<(), StoreError> {
-    let at = At::new(operation, states);
-    for entry in fs::read_dir(states).map_err(|error| at.io(error))? {
-        let entry = entry.map_err(|error| at.io(error))?;
-        if !entry.file_name().as_encoded_bytes().starts_with(GONE.as_bytes()) {
-            continue;
+/// Removes what somebody who died had moved out of the way. What cannot be removed is in nobody's way.
+fn finish(states: &Path) {
+    for entry in fs::read_dir(states).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(GONE.as_bytes())
+            && let Err(error) = remove_tree(states, entry.path())
+        {
+            tracing::warn!(path = %entry.path().display(), %error, "what was closed could not be removed");
         }
-        let path = entry.path();
-        // The type of an entry is that of a link itself.
-        let removed = match entry.file_type() {
-            Ok(kind) if kind.is_dir() => fs::remove_dir_all(&path),
-            Ok(_) => fs::remove_file(&path),
-            Err(error) => Err(error),
-        };
-        match removed {
+    }
+}
+
+/// Removes a tree without following a link. However deep it is, it takes one open folder and no deep path: a folder in it
+/// is moved up beside it first.
+fn remove_tree(states: &Path, tree: PathBuf) -> io::Result<()> {
+    let mut trees = vec![tree];
+    while let Some(tree) = trees.pop() {
+        match remove_level(states, &tree, &mut trees) {
             // Somebody else was at it, too.
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(At::new(operation, &path).io(error));
-            }
-            _ => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // Some file systems do not show all of a folder that changes.
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => trees.push(tree),
+            removed => removed?,
         }
     }
     Ok(())
 }
+
+fn remove_level(states: &Path, tree: &Path, trees: &mut Vec<PathBuf>) -> io::Result<()> {
+    if !tree.symlink_metadata()?.is_dir() {
+        return fs::remove_file(tree);
+    }
+    open_up(tree);
+    for entry in fs::read_dir(tree)? {
+        let entry = entry?;
+        // The type of an entry is that of a link itself.
+        if entry.file_type()?.is_dir() {
+            let up = states.join(format!("{GONE}{}", crate::atomic::unique()));
+            open_up(&entry.path());
+            fs::rename(entry.path(), &up)?;
+            trees.push(up);
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_dir(tree)
+}
+
+/// Lets us into a folder that an agent closed. Where that fails, what comes next says so.
+#[cfg(unix)]
+fn open_up(folder: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    if folder.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        drop(fs::set_permissions(folder, fs::Permissions::from_mode(0o700)));
+    }
+}
+
+#[cfg(not(unix))]
+const fn open_up(_: &Path) {}
 
 #[cfg(unix)]
 mod imp {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use session_core::error::{StoreError, StoreErrorKind};
 use session_core::{
-    AuditEntry, AuditEvent, AuditSeq, Document, Guard, Holder, LeaseOutcome, ListOptions, Page, Removed,
-    Saved, SessionKey, SessionStore, StoreCapabilities, StoreReach, Stored, async_trait,
+    AuditEntry, AuditEvent, AuditSeq, Document, Guard, Holder, Lease, LeaseOutcome, ListOptions, Page,
+    Removed, Saved, SessionKey, SessionStore, StoreCapabilities, StoreReach, Stored, async_trait,
 };
 
 use crate::error::{At, Finding};
@@ -33,6 +33,9 @@ struct Inner {
 struct Version {
     store: u64,
 }
+
+/// How often a state dir is made anew whose upper folder went meanwhile.
+const TRIES: u32 = 8;
 
 impl FsStore {
     /// Opens the store in `{base}/.agent-sessions`, and makes that folder where it is missing. `base` itself
@@ -189,14 +192,24 @@ impl SessionStore for FsStore {
             // The upper folders were made by `open`. Where they have gone, the disk may have gone with them.
             drop(Folder::open("state_dir", inner.records.layout.states())?);
             let names = [layout::ROOT, layout::STATE, &mailbox, &agent];
-            state::private_dir("state_dir", &inner.base, &names).map(Some)
+            let mut tries = 0;
+            loop {
+                // The mailbox's folder goes when another agent's state dir was the last one in it.
+                tries += 1;
+                match state::private_dir("state_dir", &inner.base, &names) {
+                    Err(error) if error.kind() == StoreErrorKind::Unavailable && tries < TRIES => {}
+                    made => break made.map(Some),
+                }
+            }
         })
         .await
     }
 
-    async fn remove_state(&self, key: &SessionKey) -> Result<bool, StoreError> {
-        let key = key.clone();
+    async fn remove_state(&self, key: &SessionKey, lease: &Lease) -> Result<bool, StoreError> {
+        let (key, lease) = (key.clone(), lease.clone());
         self.hop("remove_state", move |inner| {
+            // Until it is done, also where nobody waits for it any more.
+            let _lease = lease;
             let (mailbox, agent) = (layout::mailbox_segment(&key), layout::agent_segment(&key));
             let above = [layout::ROOT, layout::STATE];
             state::remove("remove_state", &inner.base, &above, (&mailbox, &agent))

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use session_core::error::{StoreError, StoreErrorKind};
 use session_core::{
-    AuditEntry, AuditEvent, AuditSeq, Document, Guard, Holder, LeaseOutcome, ListOptions, Page, Removed,
-    Saved, SessionKey, SessionStore, StoreCapabilities, Stored, async_trait,
+    AuditEntry, AuditEvent, AuditSeq, Document, Guard, Holder, Lease, LeaseOutcome, ListOptions, Page,
+    Removed, Saved, SessionKey, SessionStore, StoreCapabilities, Stored, async_trait,
 };
 
 use super::step::Fault;
@@ -148,7 +148,7 @@ impl SessionStore for Faulty {
         self.inner.state_dir(key).await
     }
 
-    async fn remove_state(&self, key: &SessionKey) -> Result<bool, StoreError> {
-        self.inner.remove_state(key).await
+    async fn remove_state(&self, key: &SessionKey, lease: &Lease) -> Result<bool, StoreError> {
+        self.inner.remove_state(key, lease).await
     }
 }

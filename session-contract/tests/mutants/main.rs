@@ -7,4 +7,7 @@ mod agents;
 mod dialects;
 mod lifecycles;
 mod sample;
+// Its state dirs have modes, and links among them.
+#[cfg(unix)]
+mod stores;
 mod table;

@@ -165,6 +165,10 @@ impl Lifecycle {
                 || capabilities.usage_scope == FigureScope::Process
                 || counters.usage.is_none_or(|counter| reported.less(counter).is_some())
         });
+        // Where this one waits and is made again, what was mended is no news.
+        if let (Attempt::Resume, false, Some(target)) = (course.attempt, is_fork, scene.target.as_mut()) {
+            target.before = before;
+        }
         Ok(Tried {
             usage: usage
                 .map(|usage| usage_of_run(capabilities.usage_scope, counters.usage, usage))

@@ -27,7 +27,7 @@ impl Lifecycle {
     }
 
     /// Closes a key: its record and its state dir are removed, its audit log stays and says so. A later run of the key
-    /// starts anew and inherits nothing. What a dead runner left is ended first. Sessions that the agent keeps in its own
+    /// starts anew and inherits nothing. What a dead runner left is ended first, where its agent is registered. Sessions that the agent keeps in its own
     /// place, without a state dir, are the user's and stay.
     ///
     /// # Errors
@@ -39,11 +39,11 @@ impl Lifecycle {
     #[tracing::instrument(skip_all, fields(%key, %closing))]
     pub async fn close(&self, key: &SessionKey, closing: Closing) -> Result<Closed, CloseError> {
         let failed = |source: StoreError| CloseError::Store { key: key.clone(), source };
-        let _lease = match self.hold(key).await {
+        let lease = match self.hold(key).await {
+            Ok(Hold::Held(lease)) => lease,
             Ok(Hold::Unavailable(error)) => return Err(failed(error)),
-            Ok(held) => held,
             Err(RunError::Busy { by, .. }) => return Err(CloseError::Busy { key: key.clone(), by }),
-            Err(_) => return Err(CloseError::Busy { key: key.clone(), by: None }),
+            Ok(Hold::Told) | Err(_) => return Err(CloseError::Busy { key: key.clone(), by: None }),
         };
         let (record, guard) = self.to_be_closed(key).await?;
         let ended = match record.as_ref().and_then(|record| record.in_flight.as_ref()) {
@@ -61,6 +61,14 @@ impl Lifecycle {
             event.detail = Some(closing.code().to_owned());
             event
         };
+        // One that was cut off is finished, with its word at the end.
+        let began = match guard {
+            Some(_) => true,
+            None => {
+                let log = self.store.audit(key, None).await.map_err(failed)?;
+                log.last().is_some_and(|entry| entry.event.kind == "mailbox_closing")
+            }
+        };
         if let Some(guard) = guard {
             // First of all: nothing goes without a word.
             let event = tombstone("mailbox_closing", session.as_ref());
@@ -70,8 +78,8 @@ impl Lifecycle {
                 Removed::Refused { .. } => return Err(CloseError::Busy { key: key.clone(), by: None }),
             }
         }
-        let state_removed = self.state_dirs && self.store.remove_state(key).await.map_err(failed)?;
-        if session.is_some() || state_removed {
+        let state_removed = self.store.remove_state(key, &lease).await.map_err(failed)?;
+        if began || state_removed {
             let event = tombstone("mailbox_closed", session.as_ref());
             self.store.append_audit(key, &event).await.map_err(failed)?;
         }

@@ -386,7 +386,7 @@ impl SessionStore for Faulty {
         let dir = self.dir.lock().unwrap().clone();
         if dir.is_some() { Ok(dir) } else { self.inner.state_dir(key).await }
     }
-    async fn remove_state(&self, _: &SessionKey) -> Result<bool, StoreError> {
+    async fn remove_state(&self, _: &SessionKey, _: &Lease) -> Result<bool, StoreError> {
         self.check("remove_state")?;
         Ok(self.dir.lock().unwrap().take().is_some())
     }

@@ -95,8 +95,8 @@ impl SessionStore for Bent {
     async fn state_dir(&self, key: &SessionKey) -> Answer<Option<PathBuf>> {
         self.inner.state_dir(key).await
     }
-    async fn remove_state(&self, key: &SessionKey) -> Answer<bool> {
-        self.inner.remove_state(key).await
+    async fn remove_state(&self, key: &SessionKey, lease: &Lease) -> Answer<bool> {
+        self.inner.remove_state(key, lease).await
     }
 }
 
