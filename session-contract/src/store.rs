@@ -1,10 +1,8 @@
 //! The contract of a [`SessionStore`]: documents, guards, lists, logs, leases, state dirs, and what is left of them when
 //! the store is opened again, a writer races another one, or a process dies.
 //!
-//! Every case states the [capability](StoreCapabilities) that it needs; where the store does not claim it, the case asserts
-//! that the store says so: `None` in place of a state dir, no name in place of one that is made up.
-//!
-//! [`StoreCapabilities`]: session_core::StoreCapabilities
+//! Every case states the [capability](session_core::StoreCapabilities) that it needs; where the store does not claim it, the
+//! case asserts that the store says so: `None` in place of a state dir, no name in place of one that is made up.
 
 mod aside;
 mod audit;
