@@ -23,7 +23,7 @@ pub struct Explanation {
     /// The last event of a run in the audit log, refused and failed ones included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run: Option<AuditEntry>,
-    /// The event of its end, where it was closed, or is being closed, and not run since.
+    /// The event of its end, where it was closed, or is being closed, and no run has ended since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<AuditEntry>,
     /// A run that has begun and, as far as the record knows, has not ended.

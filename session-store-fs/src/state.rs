@@ -26,8 +26,8 @@ pub(crate) fn private_dir(
 /// What is being removed bears such a name first, so that it is gone at once and whole; no mailbox's begins with a dot.
 const GONE: &str = ".gone-";
 
-/// Removes what lies at `names` below `base`, and says whether something did. The folders above are entered as in
-/// [`private_dir`]; what is removed may be anything, and no link in it is followed.
+/// Removes an agent's state dir of a mailbox, and says whether there was one. The folders `above` it, from `base` on, are
+/// entered as in [`private_dir`], but not made; what is removed may be anything, and no link in it is followed.
 pub(crate) fn remove(
     operation: &'static str,
     base: &Path,

@@ -10,7 +10,7 @@ use crate::{
 use super::{Hold, Lifecycle};
 
 impl Lifecycle {
-    /// Closes a mailbox for every registered agent. See [`close`](Self::close).
+    /// Closes a mailbox for every registered agent, one after the other. See [`close`](Self::close).
     ///
     /// # Errors
     /// As [`close`](Self::close), of the first agent that could not be closed.
@@ -27,8 +27,9 @@ impl Lifecycle {
     }
 
     /// Closes a key: its record and its state dir are removed, its audit log stays and says so. A later run of the key
-    /// starts anew and inherits nothing. What a dead runner left is ended first, where its agent is registered. Sessions that the agent keeps in its own
-    /// place, without a state dir, are the user's and stay.
+    /// starts anew and inherits nothing. What a dead runner left is ended first, where its agent is registered. Sessions
+    /// that the agent keeps in its own place, without a state dir, are the user's and stay; a record that cannot be read
+    /// stays where it was set aside.
     ///
     /// # Errors
     /// [`CloseError`]: a run is under way, a newer version wrote the record, or the store failed.
