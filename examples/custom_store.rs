@@ -73,9 +73,19 @@ impl SessionStore for Rows {
             .and_then(|row| Some(Stored { document: row.document.clone()?, revision: row.current()? })))
     }
 
-    async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Result<Saved, StoreError> {
+    async fn save(
+        &self,
+        key: &SessionKey,
+        document: &Document,
+        guard: &Guard,
+        lease: Option<&Lease>,
+    ) -> Result<Saved, StoreError> {
         let mut rows = self.lock();
         let row = rows.entry(key.clone()).or_default();
+        // Who lost the lease writes nothing over its successor.
+        if lease.is_some_and(|lease| lease.fence() < row.grants) {
+            return Ok(Saved::Fenced { latest: row.grants });
+        }
         if !guard.admits(row.current().as_ref()) {
             return Ok(Saved::Refused { current: row.current() });
         }

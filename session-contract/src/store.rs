@@ -8,6 +8,7 @@ mod aside;
 mod audit;
 mod damage;
 mod documents;
+mod fences;
 mod guards;
 mod keys;
 mod leases;
@@ -231,6 +232,8 @@ macro_rules! __store_cases {
             leases: one_runner_holds_a_key, a_refused_lease_names_its_holder, a_dropped_lease_is_free,
                 grants_are_numbered, a_lease_stops_no_writer, a_dropped_question_leaves_no_lease,
                 a_lease_excludes_every_handle;
+            fences: who_lost_a_lease_writes_nothing, a_lease_is_good_until_the_next_grant,
+                a_dropped_write_is_over_before_the_next_grant;
             process: a_lease_ends_with_its_process, what_a_killed_process_wrote_is_there;
             aside: what_is_set_aside_is_kept, what_is_set_aside_is_gone, setting_aside_keeps_its_guard;
             damage: damage_is_no_absence, damage_is_not_written_over, damage_can_be_set_aside,
@@ -238,7 +241,7 @@ macro_rules! __store_cases {
             state: state_dirs_are_apart, a_state_dir_stays_where_it_is, a_state_dir_is_private,
                 what_is_planted_is_no_state_dir, a_removed_state_dir_is_gone_and_no_other_is;
             reopening: what_was_written_is_there_again, what_was_removed_stays_removed,
-                revisions_are_new_after_reopening, numbers_go_on_after_reopening;
+                revisions_are_new_after_reopening, numbers_go_on_after_reopening, a_lost_lease_stays_lost;
             races: one_of_many_writers_wins, one_of_many_removals_is_done, no_update_is_lost, no_entry_is_lost,
                 one_of_many_runners_holds, a_reader_sees_whole_documents, a_dropped_write_is_whole_or_nothing;
             model: every_walk_ends_as_the_model_says;

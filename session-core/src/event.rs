@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Usage;
 use crate::decide::{Attempt, Why};
+use crate::{Holder, Usage};
 
 /// One thing that happened in a run. Borrowed: copy what you keep.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,6 +74,12 @@ pub enum AgentEvent<'a> {
     FellBack {
         /// The reason.
         why: Why,
+    },
+    /// Another runner works on the key; the run waits for it, as long as [`Limits::lease`](crate::Limits::lease) says. Told
+    /// once.
+    Queued {
+        /// Who works on it, where the store can tell.
+        by: Option<&'a Holder>,
     },
     /// Another process uses the session; the resume is tried again after a while.
     Waiting {

@@ -6,6 +6,7 @@ mod build;
 mod close;
 mod conclude;
 mod early;
+mod hold;
 mod ledger;
 mod resolve;
 mod target;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use crate::decide::{Attempt, Next, Patience, Plan, Why, next, plan};
 use crate::error::{RunError, StoreError};
 use crate::{
-    Agent, AgentEvent, AgentId, AuditEntry, AuditSeq, EventSink, Host, Lease, LlmRequest, LlmResult, NoSink,
+    Agent, AgentEvent, AgentId, AuditEntry, AuditSeq, EventSink, Holder, Host, LlmRequest, LlmResult, NoSink,
     ResumeSetting, SessionKey, SessionRecord, SessionStore, codec,
 };
 
@@ -41,26 +42,6 @@ enum Halt {
     /// The record changed before anything was started.
     Raced,
     Error(RunError),
-}
-
-/// The right to run, or the reason why nobody can tell who has it.
-#[derive(Debug)]
-enum Hold {
-    Held(Lease),
-    Unavailable(StoreError),
-    Told,
-}
-
-impl Hold {
-    fn take_error(&mut self) -> Option<StoreError> {
-        match self {
-            Self::Unavailable(_) => match std::mem::replace(self, Self::Told) {
-                Self::Unavailable(error) => Some(error),
-                Self::Held(_) | Self::Told => None,
-            },
-            Self::Held(_) | Self::Told => None,
-        }
-    }
 }
 
 /// Runs prompts for mailboxes. Cheap to clone; clones share store, host and agents.
@@ -105,7 +86,9 @@ impl Lifecycle {
         tracing::Span::current().record("session", tracing::field::display(&job.key));
 
         // Lease, resolve. What a dropped run was still writing may come in between: then look again.
-        let mut hold = self.hold(&job.key).await?;
+        let mut waits = |by: Option<&Holder>| sink.event(&AgentEvent::Queued { by });
+        let held = self.hold(&job.key, request.limits.lease, &mut waits);
+        let mut hold = request.cancel.unless_cancelled(held).await.ok_or(RunError::Cancelled)??;
         for _ in 0..RACES {
             let resolved = request.cancel.unless_cancelled(self.resolve(&job, &mut hold)).await;
             let (scene, ledger) = resolved.ok_or(RunError::Cancelled)??;

@@ -65,8 +65,18 @@ impl SessionStore for MemoryStore {
         Ok(self.inner().documents.get(key).cloned())
     }
 
-    async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Result<Saved, StoreError> {
+    async fn save(
+        &self,
+        key: &SessionKey,
+        document: &Document,
+        guard: &Guard,
+        lease: Option<&Lease>,
+    ) -> Result<Saved, StoreError> {
         let mut inner = self.inner();
+        let latest = inner.fences.get(key).copied().unwrap_or_default();
+        if lease.is_some_and(|lease| lease.fence() < latest) {
+            return Ok(Saved::Fenced { latest });
+        }
         let current = inner.documents.get(key).map(|stored| stored.revision.clone());
         if !guard.admits(current.as_ref()) {
             return Ok(Saved::Refused { current });

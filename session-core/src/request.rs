@@ -69,6 +69,10 @@ pub struct Limits {
     pub linger: Duration,
     /// How long to wait for a session that another process of the agent uses. Default 20 seconds.
     pub busy: Duration,
+    /// How long to wait for a key that another runner works on. Default: not at all, so that
+    /// [`RunError::Busy`](crate::error::RunError::Busy) comes within 300 milliseconds, in which a runner that just ended may
+    /// still let go. Who waits is not served in order.
+    pub lease: Duration,
 }
 
 impl Default for Limits {
@@ -80,6 +84,7 @@ impl Default for Limits {
             grace: Duration::from_secs(5),
             linger: Duration::from_secs(5),
             busy: Duration::from_secs(20),
+            lease: Duration::ZERO,
         }
     }
 }

@@ -97,6 +97,11 @@ pub enum Saved {
         /// The state that the key is in.
         current: Option<Revision>,
     },
+    /// Not written: the writer's lease is over, and the key was granted to another one since.
+    Fenced {
+        /// The number of the latest grant.
+        latest: u64,
+    },
 }
 
 /// The answer to a removal.
@@ -169,19 +174,25 @@ impl StoreCapabilities {
 #[derive(Clone)]
 pub struct Lease {
     fence: u64,
-    _guard: Arc<dyn Any + Send + Sync>,
+    guard: Arc<dyn Any + Send + Sync>,
 }
 
 impl Lease {
     /// Wraps the store's guard, whose drop releases the lease, and the number of the grant.
     pub fn new(fence: u64, guard: impl Any + Send + Sync) -> Self {
-        Self { fence, _guard: Arc::new(guard) }
+        Self { fence, guard: Arc::new(guard) }
     }
 
     /// The number of the grant; it grows with every grant of the key.
     #[must_use]
     pub const fn fence(&self) -> u64 {
         self.fence
+    }
+
+    /// What the store wrapped, for that store: `None` for a lease of another kind.
+    #[must_use]
+    pub fn guard<T: Any>(&self) -> Option<&T> {
+        self.guard.downcast_ref()
     }
 }
 
@@ -235,7 +246,8 @@ pub struct Page<T> {
 /// 6. After `Saved::Done` of a durable store, a crash does not take the document away; a crash before it
 ///    leaves the old or the new document, whole.
 /// 7. At most one lease of a key is held within the store's reach; it ends with its holder, however that ends.
-///    Its number grows with every grant.
+///    Its number grows with every grant. A `save` of a holder is `Fenced` once there is a later grant, so that who lost
+///    a lease writes nothing over its successor.
 /// 8. The audit log of a key keeps its order, and numbers grow.
 /// 9. A state dir that was removed is gone, and no other key's is touched.
 ///
@@ -252,11 +264,19 @@ pub trait SessionStore: Debug + Send + Sync + 'static {
     /// [`StoreError`] when the question could not be answered.
     async fn load(&self, key: &SessionKey) -> Result<Option<Stored>, StoreError>;
 
-    /// Writes the document of a key, if the guard holds.
+    /// Writes the document of a key, if the guard holds and the lease, where one is given, is the latest grant of the key.
+    /// Without a lease, the guard alone decides. A store that goes on after the future was dropped keeps a clone of the
+    /// lease until it is done, so that the next holder finds the document as it stays.
     ///
     /// # Errors
     /// [`StoreError`] when it is not known to be written.
-    async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Result<Saved, StoreError>;
+    async fn save(
+        &self,
+        key: &SessionKey,
+        document: &Document,
+        guard: &Guard,
+        lease: Option<&Lease>,
+    ) -> Result<Saved, StoreError>;
 
     /// Removes the document of a key, if the guard holds. Audit and state dir stay.
     ///

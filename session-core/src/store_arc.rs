@@ -19,8 +19,14 @@ impl<T: SessionStore + ?Sized> SessionStore for Arc<T> {
     async fn load(&self, key: &SessionKey) -> Result<Option<Stored>, StoreError> {
         (**self).load(key).await
     }
-    async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Result<Saved, StoreError> {
-        (**self).save(key, document, guard).await
+    async fn save(
+        &self,
+        key: &SessionKey,
+        document: &Document,
+        guard: &Guard,
+        lease: Option<&Lease>,
+    ) -> Result<Saved, StoreError> {
+        (**self).save(key, document, guard, lease).await
     }
     async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
         (**self).remove(key, guard).await

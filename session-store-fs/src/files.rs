@@ -107,9 +107,19 @@ const fn make_private(_: &File, _: &Metadata) -> io::Result<()> {
 /// Whether the open file still is what the path names.
 #[cfg(unix)]
 pub(crate) fn still_at(metadata: &Metadata, path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|there| same(metadata, &there))
+}
+
+/// Whether both are of one file.
+#[cfg(unix)]
+pub(crate) fn same(a: &Metadata, b: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
-    fs::symlink_metadata(path)
-        .is_ok_and(|there| (there.dev(), there.ino()) == (metadata.dev(), metadata.ino()))
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+#[cfg(not(unix))]
+pub(crate) const fn same(_: &Metadata, _: &Metadata) -> bool {
+    true
 }
 
 /// An open file cannot be removed or replaced here.

@@ -4,9 +4,9 @@
 //! by an explicit call, not by closing alone: a child process that was just forked has the same open file
 //! until it executes its program.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use session_core::error::{StoreError, StoreErrorKind};
 use session_core::{Holder, Lease, LeaseOutcome};
 
 use crate::error::{At, Finding};
-use crate::files::{self, Folder};
+use crate::files::{self, Unopened};
 
 /// A write takes milliseconds; who holds its lock for longer than this is stopped or stuck.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,9 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// off can then not take the number before it away.
 const SLOT: usize = 1024;
 
-/// A locked file.
+/// A locked file, and which one it was when it was locked.
 #[derive(Debug)]
-pub(crate) struct Locked(File);
+pub(crate) struct Locked(File, Metadata);
 
 impl Drop for Locked {
     fn drop(&mut self) {
@@ -46,7 +46,9 @@ fn attempt(at: At<'_>) -> Result<Attempt, StoreError> {
             files::open_to_write(at.path).map_err(|unopened| unopened.at(at, StoreErrorKind::Other))?;
         match file.try_lock() {
             // Someone may have removed the file in between; a lock on it would exclude nobody.
-            Ok(()) if files::still_at(&metadata, at.path) => return Ok(Attempt::Locked(Locked(file))),
+            Ok(()) if files::still_at(&metadata, at.path) => {
+                return Ok(Attempt::Locked(Locked(file, metadata)));
+            }
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(Attempt::HeldBy(file)),
             Err(TryLockError::Error(error)) => return Err(at.io(error)),
@@ -81,8 +83,13 @@ struct Grant {
     fence: u64,
 }
 
-/// Takes the lease, without waiting. The number of the grant is durable when this returns.
-pub(crate) fn lease(path: &Path, locks: PathBuf, holder: &Holder) -> Result<LeaseOutcome, StoreError> {
+/// Takes the lease, without waiting. A crash of the machine may take the number of a grant away, and every holder with it:
+/// what has to be greater then is the number that a record was `written` under, and no more.
+pub(crate) fn lease(
+    path: &Path,
+    holder: &Holder,
+    written: impl FnOnce() -> u64,
+) -> Result<LeaseOutcome, StoreError> {
     let at = At::new("lease", path);
     let mut locked = match attempt(at)? {
         Attempt::Locked(locked) => locked,
@@ -98,12 +105,30 @@ pub(crate) fn lease(path: &Path, locks: PathBuf, holder: &Holder) -> Result<Leas
     if last == 0 && !content.is_empty() {
         tracing::warn!(path = %path.display(), "the lock file holds no readable number; counting anew");
     }
-    let fence = last.checked_add(1).ok_or_else(|| at.error(StoreErrorKind::Corrupt, Finding::Exhausted))?;
+    let next = last.max(written()).checked_add(1);
+    let fence = next.ok_or_else(|| at.error(StoreErrorKind::Corrupt, Finding::Exhausted))?;
     write(&mut locked.0, holder, fence, content.len()).map_err(|error| at.io(error))?;
-    if content.is_empty() {
-        Folder::open(at.operation, locks)?.sync().map_err(|error| at.io(error))?;
-    }
     Ok(LeaseOutcome::Held(Lease::new(fence, locked)))
+}
+
+/// The number of a later grant than this lease, where there is one: by the lock file, by what the record was `written` under,
+/// or because another file stands in the place of the one that was locked, after somebody removed it.
+pub(crate) fn later_grant(
+    operation: &'static str,
+    path: &Path,
+    lease: &Lease,
+    written: u64,
+) -> Result<Option<u64>, StoreError> {
+    let at = At::new(operation, path);
+    let (mut file, there) = match files::open_to_read(path) {
+        Ok(opened) => opened,
+        Err(Unopened::Absent) => return Ok((lease.fence() < written).then_some(written)),
+        Err(unopened) => return Err(unopened.at(at, StoreErrorKind::Other)),
+    };
+    let content = read(&mut file).map_err(|error| at.io(error))?;
+    let latest = last_grant(&content).map_or(0, |grant| grant.fence).max(written);
+    let another = lease.guard::<Locked>().is_some_and(|Locked(_, locked)| !files::same(locked, &there));
+    Ok((another || lease.fence() < latest).then_some(latest))
 }
 
 fn read(file: &mut File) -> io::Result<Vec<u8>> {
@@ -142,8 +167,7 @@ fn write(file: &mut File, holder: &Holder, fence: u64, length: usize) -> io::Res
         file.write_all(&slot(Vec::new()))?;
     }
     file.seek(SeekFrom::Start((half * SLOT) as u64))?;
-    file.write_all(&slot(line))?;
-    file.sync_data()
+    file.write_all(&slot(line))
 }
 
 #[cfg(test)]

@@ -24,6 +24,9 @@ pub(crate) struct Header {
     store: u64,
     pub(crate) revision: Revision,
     pub(crate) key: SessionKey,
+    /// The number of the grant that wrote last; zero before there was one.
+    #[serde(default)]
+    pub(crate) fence: u64,
     sha256: String,
     length: u64,
 }
@@ -47,15 +50,18 @@ pub(crate) enum Unreadable {
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) revision: Revision,
+    /// The highest number of a grant under which it was ever written.
+    pub(crate) fence: u64,
     pub(crate) document: Vec<u8>,
 }
 
 /// Writes a record.
-pub(crate) fn encode(key: &SessionKey, revision: &Revision, document: &[u8]) -> Vec<u8> {
+pub(crate) fn encode(key: &SessionKey, revision: &Revision, fence: u64, document: &[u8]) -> Vec<u8> {
     let header = Header {
         store: STORE_FORMAT,
         revision: revision.clone(),
         key: key.clone(),
+        fence,
         sha256: hex(&Sha256::digest(document)),
         length: document.len() as u64,
     };
@@ -107,7 +113,7 @@ pub(crate) fn decode(mut bytes: Vec<u8>, key: &SessionKey) -> Result<Record, Unr
     if hex(&Sha256::digest(&document)) != header.sha256 {
         return Err(Unreadable::Hash);
     }
-    Ok(Record { revision: header.revision, document })
+    Ok(Record { revision: header.revision, fence: header.fence, document })
 }
 
 /// The revision after this one. The count is for people; the random part alone keeps a revision from being
@@ -139,12 +145,12 @@ mod tests {
 
     #[test]
     fn a_header_is_one_line_that_people_can_check() {
-        let bytes = encode(&key(), &revision(), b"hello");
+        let bytes = encode(&key(), &revision(), 7, b"hello");
         let text = String::from_utf8(bytes).unwrap();
         assert_eq!(
             text,
             "{\"store\":1,\"revision\":\"17-9f3a2c\",\"key\":{\"mailbox\":\"issue/42 \\\"x\\\\y\\\"\",\"agent\":\"claude\"},\
-             \"sha256\":\"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824\",\"length\":5}\nhello"
+             \"fence\":7,\"sha256\":\"2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824\",\"length\":5}\nhello"
         );
     }
 
@@ -152,14 +158,14 @@ mod tests {
     fn the_longest_header_is_within_the_bound() {
         let key = SessionKey::new("\"".repeat(1024), "a".repeat(64)).unwrap();
         let revision = Revision::new(format!("{}-{}", u64::MAX, "f".repeat(32)));
-        let bytes = encode(&key, &revision, b"");
+        let bytes = encode(&key, &revision, 7, b"");
         assert!(bytes.len() < MAX_HEADER / 2, "{}", bytes.len());
         assert_eq!(decode(bytes, &key).unwrap().revision, revision);
     }
 
     #[test]
     fn a_record_of_another_key_or_format_is_told_apart() {
-        let bytes = encode(&key(), &revision(), b"hello");
+        let bytes = encode(&key(), &revision(), 7, b"hello");
         let other = SessionKey::new("issue/43", "claude").unwrap();
         assert!(matches!(decode(bytes.clone(), &other), Err(Unreadable::OtherKey(_))));
         let newer = b"{\"store\":2,\"anything\":[]}\n\x00\xff".to_vec();
@@ -167,7 +173,7 @@ mod tests {
         let zero = b"{\"store\":0}\n".to_vec();
         assert!(matches!(decode(zero, &key()), Err(Unreadable::Header(_))));
         let revision = Revision::new("not a revision");
-        assert!(matches!(decode(encode(&key(), &revision, b""), &key()), Err(Unreadable::Header(_))));
+        assert!(matches!(decode(encode(&key(), &revision, 7, b""), &key()), Err(Unreadable::Header(_))));
     }
 
     #[test]
@@ -182,7 +188,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_come_back(document in prop::collection::vec(any::<u8>(), 0..300)) {
-            let bytes = encode(&key(), &revision(), &document);
+            let bytes = encode(&key(), &revision(), 7, &document);
             let record = decode(bytes, &key()).unwrap();
             prop_assert_eq!(record.document, document);
             prop_assert_eq!(record.revision, revision());
@@ -195,7 +201,7 @@ mod tests {
             cut in any::<prop::sample::Index>(), flip in any::<prop::sample::Index>(), mask in 1u8..,
             tail in prop::collection::vec(any::<u8>(), 0..4),
         ) {
-            let whole = encode(&key(), &revision(), &document);
+            let whole = encode(&key(), &revision(), 7, &document);
             let mut damaged = whole[..=cut.index(whole.len())].to_vec();
             damaged.extend(&tail);
             let at = flip.index(damaged.len());

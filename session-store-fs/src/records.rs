@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use session_core::error::{StoreError, StoreErrorKind};
-use session_core::{Document, Guard, ListOptions, Page, Removed, Saved, SessionKey};
+use session_core::{Document, Guard, Lease, ListOptions, Page, Removed, Saved, SessionKey};
 
 use crate::atomic;
 use crate::error::At;
@@ -58,10 +58,18 @@ impl Records {
         key: &SessionKey,
         document: &Document,
         guard: &Guard,
+        lease: Option<&Lease>,
     ) -> Result<Saved, StoreError> {
         let _lock = lock::for_write("save", &self.layout.write_lock(key))?;
         // Unreadable content is not written over: its bytes are to be set aside, and a newer version's kept.
-        let current = self.read("save", key)?.map(|record| record.revision);
+        let current = self.read("save", key)?;
+        let written = current.as_ref().map_or(0, |record| record.fence);
+        if let Some(lease) = lease
+            && let Some(latest) = lock::later_grant("save", &self.layout.lease_lock(key), lease, written)?
+        {
+            return Ok(Saved::Fenced { latest });
+        }
+        let current = current.map(|record| record.revision);
         if !guard.admits(current.as_ref()) {
             return Ok(Saved::Refused { current });
         }
@@ -69,9 +77,19 @@ impl Records {
         let folder = Folder::open("save", self.layout.records())?;
         self.sweep_sometimes(&folder);
         let path = self.layout.record(key);
-        let content = record::encode(key, &revision, document.as_bytes());
+        let fence = lease.map_or(written, Lease::fence);
+        let content = record::encode(key, &revision, fence, document.as_bytes());
         atomic::replace(&folder, &path, &content).map_err(|error| At::new("save", &path).io(error))?;
         Ok(Saved::Done(revision))
+    }
+
+    /// The number of the grant that wrote the record, as far as its first line can be read.
+    pub(crate) fn written_fence(&self, key: &SessionKey) -> u64 {
+        let Ok((mut file, _)) = files::open_to_read(&self.layout.record(key)) else { return 0 };
+        let mut start = Vec::new();
+        let read = read_start(&mut file, &mut start).is_ok();
+        let header = record::header(&start).ok().filter(|(header, _)| read && header.key == *key);
+        header.map_or(0, |(header, _)| header.fence)
     }
 
     pub(crate) fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {

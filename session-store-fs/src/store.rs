@@ -137,9 +137,16 @@ impl SessionStore for FsStore {
         .await
     }
 
-    async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Result<Saved, StoreError> {
-        let (key, document, guard) = (key.clone(), document.clone(), guard.clone());
-        self.hop("save", move |inner| inner.records.save(&key, &document, &guard)).await
+    async fn save(
+        &self,
+        key: &SessionKey,
+        document: &Document,
+        guard: &Guard,
+        lease: Option<&Lease>,
+    ) -> Result<Saved, StoreError> {
+        let (key, document, guard, lease) = (key.clone(), document.clone(), guard.clone(), lease.cloned());
+        // The clone goes when it is done, also where nobody waits for it any more: the next holder finds what stays.
+        self.hop("save", move |inner| inner.records.save(&key, &document, &guard, lease.as_ref())).await
     }
 
     async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
@@ -180,7 +187,7 @@ impl SessionStore for FsStore {
         let (key, holder) = (key.clone(), holder.clone());
         self.hop("lease", move |inner| {
             let layout = &inner.records.layout;
-            lock::lease(&layout.lease_lock(&key), layout.locks(), &holder)
+            lock::lease(&layout.lease_lock(&key), &holder, || inner.records.written_fence(&key))
         })
         .await
     }

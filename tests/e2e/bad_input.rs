@@ -136,7 +136,10 @@ async fn tamper(stage: &Stage, change: impl Fn(String) -> String) {
     let text = change(String::from_utf8(stored.document.as_bytes().to_vec()).unwrap());
     let document = rejoin::core::Document::new(text.into_bytes());
     let guard = rejoin::core::Guard::Revision(stored.revision);
-    assert!(matches!(store.save(&key(), &document, &guard).await.unwrap(), rejoin::core::Saved::Done(_)));
+    assert!(matches!(
+        store.save(&key(), &document, &guard, None).await.unwrap(),
+        rejoin::core::Saved::Done(_)
+    ));
 }
 
 #[tokio::test]

@@ -176,7 +176,7 @@ impl Stage {
         let mut record = self.record().await;
         record.binding.as_mut().unwrap().native_id = NativeId::new(id);
         let document = rejoin::core::codec::encode(&record);
-        let saved = self.store().save(&self.key(), &document, &rejoin::core::Guard::Any).await.unwrap();
+        let saved = self.store().save(&self.key(), &document, &rejoin::core::Guard::Any, None).await.unwrap();
         assert!(matches!(saved, rejoin::core::Saved::Done(_)));
     }
 

@@ -98,7 +98,13 @@ impl SessionStore for Faulty {
         answer
     }
 
-    async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Result<Saved, StoreError> {
+    async fn save(
+        &self,
+        key: &SessionKey,
+        document: &Document,
+        guard: &Guard,
+        lease: Option<&Lease>,
+    ) -> Result<Saved, StoreError> {
         let first = {
             let mut state = self.state();
             state.saves += 1;
@@ -106,7 +112,7 @@ impl SessionStore for Faulty {
         };
         let hit = if first { Fault::FirstSave } else { Fault::LaterSaves };
         let dies = self.before("save", &[Fault::Saves, hit]).await?;
-        let answer = self.inner.save(key, document, guard).await;
+        let answer = self.inner.save(key, document, guard, lease).await;
         self.after(dies).await;
         answer
     }

@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
     }
 
     async fn put(&self, mailbox: usize, document: &Document) {
-        let saved = self.inner.save(&key(mailbox), document, &Guard::Any).await;
+        let saved = self.inner.save(&key(mailbox), document, &Guard::Any, None).await;
         assert!(matches!(saved, Ok(Saved::Done(_))), "the store cannot be written: {saved:?}");
     }
 

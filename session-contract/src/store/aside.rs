@@ -39,9 +39,9 @@ pub(super) fn what_is_set_aside_is_gone(subject: &Subject) {
         assert_eq!(load(&**store, &key("a")).await, None);
         assert_eq!(answer(store.list(&ListOptions::default()).await).items, [key("b")]);
         assert_eq!(answer(store.set_aside(&key("a"), &Guard::Any).await), None, "set aside twice");
-        let late = answer(store.save(&key("a"), &doc("z"), &Guard::Revision(old)).await);
+        let late = answer(store.save(&key("a"), &doc("z"), &Guard::Revision(old), None).await);
         assert_eq!(late, Saved::Refused { current: None });
-        let new = answer(store.save(&key("a"), &doc("new"), &Guard::Absent).await);
+        let new = answer(store.save(&key("a"), &doc("new"), &Guard::Absent, None).await);
         assert!(matches!(new, Saved::Done(_)), "{new:?}");
         assert_eq!(at.get(&key("a")).await.as_deref(), Some("new"));
         assert_eq!(at.get(&key("b")).await.as_deref(), Some("y"));

@@ -55,7 +55,11 @@ pub(super) fn damage_is_not_written_over(subject: &Subject) {
         let store = at.store();
         let stale = Guard::Revision(session_core::Revision::new("none"));
         for guard in [Guard::Any, Guard::Absent, stale] {
-            assert_eq!(kind(store.save(&key("a"), &doc("x"), &guard).await), corrupt, "save, {guard:?}");
+            assert_eq!(
+                kind(store.save(&key("a"), &doc("x"), &guard, None).await),
+                corrupt,
+                "save, {guard:?}"
+            );
             assert_eq!(kind(store.remove(&key("a"), &guard).await), corrupt, "remove, {guard:?}");
         }
         assert_eq!(kind(store.load(&key("a")).await), corrupt);
@@ -76,7 +80,7 @@ pub(super) fn damage_can_be_set_aside(subject: &Subject) {
             assert!(kept.is_some_and(|kept| !kept.is_empty()), "nothing is at {place}");
         }
         assert_eq!(load(&**store, &key("a")).await, None);
-        let saved = answer(store.save(&key("a"), &doc("new"), &Guard::Absent).await);
+        let saved = answer(store.save(&key("a"), &doc("new"), &Guard::Absent, None).await);
         assert!(matches!(saved, Saved::Done(_)), "{saved:?}");
         assert_eq!(at.get(&key("a")).await.as_deref(), Some("new"));
     });
@@ -104,7 +108,7 @@ pub(super) fn a_newer_document_is_left_alone(subject: &Subject) {
     after_each(subject, &[Damage::Newer], &async |at, newer| {
         let store = at.store();
         for guard in [Guard::Any, Guard::Absent] {
-            assert_eq!(kind(store.save(&key("a"), &doc("x"), &guard).await), newer, "save, {guard:?}");
+            assert_eq!(kind(store.save(&key("a"), &doc("x"), &guard, None).await), newer, "save, {guard:?}");
             assert_eq!(kind(store.remove(&key("a"), &guard).await), newer, "remove, {guard:?}");
             assert_eq!(kind(store.set_aside(&key("a"), &guard).await), newer, "set_aside, {guard:?}");
             assert_eq!(kind(store.load(&key("a")).await), newer);
@@ -118,7 +122,7 @@ pub(super) fn a_store_out_of_reach_is_not_empty(subject: &Subject) {
         let (store, away) = (at.store(), StoreErrorKind::Unavailable);
         for key in [key("a"), key("nobody")] {
             assert_eq!(kind(store.load(&key).await), away, "load");
-            assert_eq!(kind(store.save(&key, &doc("x"), &Guard::Any).await), away, "save");
+            assert_eq!(kind(store.save(&key, &doc("x"), &Guard::Any, None).await), away, "save");
             assert_eq!(kind(store.remove(&key, &Guard::Any).await), away, "remove");
             assert_eq!(kind(store.set_aside(&key, &Guard::Any).await), away, "set_aside");
             assert_eq!(kind(store.append_audit(&key, &event("lost")).await), away, "append_audit");

@@ -20,7 +20,7 @@ pub(super) fn nothing_is_absent(subject: &Subject) {
             let listed = answer(store.list(&ListOptions::default()).await);
             assert!(!listed.items.contains(&nobody), "listed in round {round}");
             let never = Guard::Revision(Revision::new("never"));
-            let refused = answer(store.save(&nobody, &doc("x"), &never).await);
+            let refused = answer(store.save(&nobody, &doc("x"), &never, None).await);
             assert_eq!(refused, Saved::Refused { current: None });
             // Another key makes no difference.
             at.put(&key("somebody"), "x").await;

@@ -11,15 +11,15 @@ use super::stage::{answer, doc, key, load};
 pub(super) fn absent_writes_once(subject: &Subject) {
     subject.every(async |at| {
         let (store, key) = (at.store(), key("a"));
-        let Saved::Done(first) = answer(store.save(&key, &doc("one"), &Guard::Absent).await) else {
+        let Saved::Done(first) = answer(store.save(&key, &doc("one"), &Guard::Absent, None).await) else {
             panic!("refused where there is nothing");
         };
-        let second = answer(store.save(&key, &doc("two"), &Guard::Absent).await);
+        let second = answer(store.save(&key, &doc("two"), &Guard::Absent, None).await);
         assert_eq!(second, Saved::Refused { current: Some(first) });
         assert_eq!(at.get(&key).await.as_deref(), Some("one"));
         // Once it is removed, there is nothing again.
         assert_eq!(answer(store.remove(&key, &Guard::Any).await), Removed::Done);
-        let again = answer(store.save(&key, &doc("three"), &Guard::Absent).await);
+        let again = answer(store.save(&key, &doc("three"), &Guard::Absent, None).await);
         assert!(matches!(again, Saved::Done(_)), "{again:?}");
         assert_eq!(at.get(&key).await.as_deref(), Some("three"));
     });
@@ -30,11 +30,11 @@ pub(super) fn a_revision_guards_its_document(subject: &Subject) {
     subject.every(async |at| {
         let (store, key) = (at.store(), key("a"));
         let first = at.put(&key, "one").await;
-        let saved = answer(store.save(&key, &doc("two"), &Guard::Revision(first.clone())).await);
+        let saved = answer(store.save(&key, &doc("two"), &Guard::Revision(first.clone()), None).await);
         let Saved::Done(second) = saved else { panic!("the present revision was refused: {saved:?}") };
         assert_ne!(first, second);
         for stale in [first, Revision::new("no revision of this store"), Revision::new("")] {
-            let refused = answer(store.save(&key, &doc("x"), &Guard::Revision(stale.clone())).await);
+            let refused = answer(store.save(&key, &doc("x"), &Guard::Revision(stale.clone()), None).await);
             assert_eq!(refused, Saved::Refused { current: Some(second.clone()) }, "{stale:?}");
         }
         assert_eq!(at.get(&key).await.as_deref(), Some("two"));
@@ -49,14 +49,14 @@ pub(super) fn a_failed_guard_changes_nothing(subject: &Subject) {
         at.put(&there, "kept").await;
         let before = load(&**store, &there).await;
         for guard in [Guard::Absent, Guard::Revision(old.clone())] {
-            let saved = answer(store.save(&there, &doc("x"), &guard).await);
+            let saved = answer(store.save(&there, &doc("x"), &guard, None).await);
             assert!(matches!(saved, Saved::Refused { .. }), "{guard:?}: {saved:?}");
             let removed = answer(store.remove(&there, &guard).await);
             assert!(matches!(removed, Removed::Refused { .. }), "{guard:?}: {removed:?}");
             assert_eq!(answer(store.set_aside(&there, &guard).await), None, "{guard:?}");
             assert_eq!(load(&**store, &there).await, before, "after {guard:?}");
         }
-        let saved = answer(store.save(&empty, &doc("x"), &Guard::Revision(old)).await);
+        let saved = answer(store.save(&empty, &doc("x"), &Guard::Revision(old), None).await);
         assert_eq!(saved, Saved::Refused { current: None });
         assert_eq!(load(&**store, &empty).await, None);
         assert_eq!(answer(store.list(&ListOptions::default()).await).items, [there]);
@@ -84,7 +84,7 @@ pub(super) fn a_revision_is_never_used_again(subject: &Subject) {
         // Who slept through all of that cannot write over it.
         let present = at.put(&key, "new").await;
         let first = first.unwrap_or_else(|| panic!("nothing was written"));
-        let late = answer(store.save(&key, &doc("x"), &Guard::Revision(first)).await);
+        let late = answer(store.save(&key, &doc("x"), &Guard::Revision(first), None).await);
         assert_eq!(late, Saved::Refused { current: Some(present) });
     });
 }
@@ -100,7 +100,7 @@ pub(super) fn a_removed_document_is_gone(subject: &Subject) {
         for guard in [Guard::Any, Guard::Revision(revision.clone())] {
             assert_eq!(answer(store.remove(&gone, &guard).await), Removed::NothingThere);
         }
-        let late = answer(store.save(&gone, &doc("x"), &Guard::Revision(revision)).await);
+        let late = answer(store.save(&gone, &doc("x"), &Guard::Revision(revision), None).await);
         assert_eq!(late, Saved::Refused { current: None });
         assert_eq!(at.get(&stays).await.as_deref(), Some("y"));
     });

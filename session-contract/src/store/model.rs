@@ -12,7 +12,7 @@ use session_core::{
 
 use super::Subject;
 use super::stage::{Needs, Stage, answer, begin_and_drop, event, holder, key, load};
-use super::step::{MAILBOXES, Step, Under, walks};
+use super::step::{MAILBOXES, Step, Under, Whose, walks};
 use crate::Scratch;
 
 /// What a store holds of a key.
@@ -54,6 +54,16 @@ impl Slot {
             Under::Unknown => None,
         };
         Guard::Revision(revision.cloned().unwrap_or_else(|| Revision::new("none")))
+    }
+
+    /// What a writer has in hand.
+    fn lease_of(&self, whose: Whose) -> Option<Lease> {
+        match whose {
+            Whose::Nobody => None,
+            Whose::Holder => self.lease.as_ref().map(|(lease, _)| lease.clone()),
+            // Whoever was granted a number before the last one.
+            Whose::Former => self.fence.checked_sub(1).map(|fence| Lease::new(fence, ())),
+        }
     }
 
     /// A document was written.
@@ -131,7 +141,7 @@ impl Walk<'_> {
 
     async fn step(mut self, step: &Step) -> Self {
         match step {
-            Step::Save(key, bytes, under) => self.save(*key, bytes, *under).await,
+            Step::Save(key, bytes, under, whose) => self.save(*key, bytes, *under, *whose).await,
             Step::DroppedSave(key, bytes) => self.dropped_save(*key, bytes).await,
             Step::Remove(key, under) => self.remove(*key, *under).await,
             Step::SetAside(key, under) => self.set_aside(*key, *under).await,
@@ -149,14 +159,17 @@ impl Walk<'_> {
         self
     }
 
-    async fn save(&mut self, key: usize, bytes: &[u8], under: Under) {
+    async fn save(&mut self, key: usize, bytes: &[u8], under: Under, whose: Whose) {
         let slot = &mut self.slots[key];
+        let lease = slot.lease_of(whose);
+        let fenced = lease.as_ref().is_some_and(|lease| lease.fence() < slot.fence);
         let (document, guard) = (Document::new(bytes.to_vec()), slot.guard(under));
-        let saved = answer(self.at.store().save(&slot.key, &document, &guard).await);
+        let saved = answer(self.at.store().save(&slot.key, &document, &guard, lease.as_ref()).await);
         match (saved, guard.admits(slot.current())) {
-            (Saved::Done(revision), true) => slot.written(document, revision),
-            (Saved::Refused { current }, false) => assert_eq!(current.as_ref(), slot.current()),
-            (saved, _) => panic!("{saved:?} under {guard:?} at {:?}", slot.current()),
+            (Saved::Fenced { latest }, _) if fenced => assert_eq!(latest, slot.fence),
+            (Saved::Done(revision), true) if !fenced => slot.written(document, revision),
+            (Saved::Refused { current }, false) if !fenced => assert_eq!(current.as_ref(), slot.current()),
+            (saved, _) => panic!("{saved:?} under {guard:?} by {lease:?} at {:?}", slot.current()),
         }
         slot.check(&self.at).await;
     }
@@ -166,11 +179,12 @@ impl Walk<'_> {
         let slot = &mut self.slots[key];
         let guard = slot.current().cloned().map_or(Guard::Absent, Guard::Revision);
         let (dropped, next) = (Document::new(bytes.to_vec()), Document::new(b"next".to_vec()));
-        begin_and_drop(self.at.store().save(&slot.key, &dropped, &guard)).await;
-        match answer(self.at.store().save(&slot.key, &next, &guard).await) {
+        begin_and_drop(self.at.store().save(&slot.key, &dropped, &guard, None)).await;
+        match answer(self.at.store().save(&slot.key, &next, &guard, None).await) {
             Saved::Done(revision) => slot.written(next, revision),
             Saved::Refused { current: Some(current) } => slot.written(dropped, current),
             Saved::Refused { current: None } => panic!("a dropped save left nothing"),
+            fenced @ Saved::Fenced { .. } => panic!("{fenced:?} without a lease"),
         }
         slot.check(&self.at).await;
     }

@@ -45,12 +45,12 @@ pub(super) fn one_of_many_writers_wins(subject: &Subject) {
         for round in 0..6 {
             let saved = many(&at, |n, store| {
                 let guard = guard.clone();
-                async move { answer(store.save(&key("a"), &doc(&format!("{round} {n}")), &guard).await) }
+                async move { answer(store.save(&key("a"), &doc(&format!("{round} {n}")), &guard, None).await) }
             });
             let saved = saved.await;
             let mut winners = saved.iter().enumerate().filter_map(|(n, saved)| match saved {
                 Saved::Done(revision) => Some((n, revision.clone())),
-                Saved::Refused { .. } => None,
+                Saved::Refused { .. } | Saved::Fenced { .. } => None,
             });
             let (Some((winner, revision)), None) = (winners.next(), winners.next()) else {
                 panic!("not exactly one, in round {round}: {saved:?}");
@@ -58,6 +58,7 @@ pub(super) fn one_of_many_writers_wins(subject: &Subject) {
             let told = saved.iter().all(|saved| match saved {
                 Saved::Done(_) => true,
                 Saved::Refused { current } => current.as_ref() == Some(&revision),
+                Saved::Fenced { .. } => false,
             });
             assert!(told, "the others are told of another one: {saved:?}");
             assert_eq!(at.get(&key("a")).await, Some(format!("{round} {winner}")));
@@ -97,9 +98,11 @@ pub(super) fn no_update_is_lost(subject: &Subject) {
                 let stored = stored.unwrap_or_else(|| panic!("the count is gone"));
                 let count = String::from_utf8_lossy(stored.document.as_bytes()).parse().unwrap_or(0u64);
                 let next = doc(&(count + 1).to_string());
-                match answer(store.save(&key("count"), &next, &Guard::Revision(stored.revision)).await) {
+                match answer(store.save(&key("count"), &next, &Guard::Revision(stored.revision), None).await)
+                {
                     Saved::Done(revision) => revisions.push(revision),
                     Saved::Refused { current } => assert!(current.is_some(), "the count is gone"),
+                    fenced @ Saved::Fenced { .. } => panic!("{fenced:?}, and nobody took a lease"),
                 }
             }
             revisions
@@ -206,10 +209,10 @@ pub(super) fn a_dropped_write_is_whole_or_nothing(subject: &Subject) {
         for round in 0..8 {
             let (old, new) = (at.get(&key).await, doc(&format!("new {round}")));
             let guard = Guard::Revision(current.clone());
-            begin_and_drop(store.save(&key, &new, &guard)).await;
+            begin_and_drop(store.save(&key, &new, &guard, None)).await;
             // Who writes under the same guard finds out which.
             let next = format!("next {round}");
-            current = match answer(store.save(&key, &doc(&next), &guard).await) {
+            current = match answer(store.save(&key, &doc(&next), &guard, None).await) {
                 Saved::Done(revision) => {
                     assert_eq!(at.get(&key).await, Some(next));
                     revision
@@ -222,6 +225,7 @@ pub(super) fn a_dropped_write_is_whole_or_nothing(subject: &Subject) {
                     current
                 }
                 Saved::Refused { current: None } => panic!("{old:?} became nothing"),
+                fenced @ Saved::Fenced { .. } => panic!("{fenced:?}, and nobody took a lease"),
             };
         }
     });

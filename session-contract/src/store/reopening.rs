@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use session_core::{Guard, Removed, Saved};
+use session_core::{Guard, Lease, Removed, Saved};
 
 use super::Subject;
 use super::keys::few;
@@ -88,7 +88,7 @@ pub(super) fn revisions_are_new_after_reopening(subject: &Subject) {
             let mut current = None;
             for round in 0..6 {
                 let guard = current.take().map_or(Guard::Absent, Guard::Revision);
-                let saved = answer(at.store().save(&key("a"), &doc("the same"), &guard).await);
+                let saved = answer(at.store().save(&key("a"), &doc("the same"), &guard, None).await);
                 let Saved::Done(revision) = saved else { panic!("in round {round}: {saved:?}") };
                 assert!(seen.insert(revision.as_str().to_owned()), "{revision:?} again, in round {round}");
                 if round % 3 == 2 {
@@ -119,6 +119,26 @@ pub(super) fn numbers_go_on_after_reopening(subject: &Subject) {
                 last = Some((fence, seq));
                 at = at.reopened().await;
             }
+        },
+        whole_or_nothing,
+    );
+}
+
+/// Who lost a lease before the store was opened again has lost it afterwards.
+pub(super) fn a_lost_lease_stays_lost(subject: &Subject) {
+    subject.needing(
+        Needs::Durable,
+        async |at| {
+            let first = Lease::new(at.take_soon(&key("a"), 1).await.fence(), ());
+            let second = at.take_soon(&key("a"), 2).await;
+            let saved = answer(at.store().save(&key("a"), &doc("kept"), &Guard::Any, Some(&second)).await);
+            assert!(matches!(saved, Saved::Done(_)), "{saved:?}");
+            let latest = second.fence();
+            drop(second);
+            let at = at.reopened().await;
+            let late = answer(at.store().save(&key("a"), &doc("late"), &Guard::Any, Some(&first)).await);
+            assert_eq!(late, Saved::Fenced { latest });
+            assert_eq!(at.get(&key("a")).await.as_deref(), Some("kept"));
         },
         whole_or_nothing,
     );

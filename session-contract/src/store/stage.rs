@@ -178,9 +178,10 @@ pub(super) async fn load(store: &dyn SessionStore, key: &SessionKey) -> Option<S
 }
 
 pub(super) async fn put(store: &dyn SessionStore, key: &SessionKey, bytes: &[u8]) -> Revision {
-    match answer(store.save(key, &Document::new(bytes.to_vec()), &Guard::Any).await) {
+    match answer(store.save(key, &Document::new(bytes.to_vec()), &Guard::Any, None).await) {
         Saved::Done(revision) => revision,
         Saved::Refused { current } => panic!("a save without a condition was refused at {current:?}"),
+        Saved::Fenced { latest } => panic!("a save without a lease was refused for grant {latest}"),
     }
 }
 

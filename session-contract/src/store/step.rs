@@ -19,10 +19,20 @@ pub(super) enum Under {
     Unknown,
 }
 
+/// Who writes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Whose {
+    Nobody,
+    /// The holder of the lease, where there is one.
+    Holder,
+    /// One who held it before, and does not know that it is over.
+    Former,
+}
+
 /// One thing that is done; the first number is the key.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
-    Save(usize, Vec<u8>, Under),
+    Save(usize, Vec<u8>, Under, Whose),
     /// A save under the present state that nobody waits for.
     DroppedSave(usize, Vec<u8>),
     Remove(usize, Under),
@@ -52,11 +62,16 @@ fn under() -> impl Strategy<Value = Under> {
     ]
 }
 
+fn whose() -> impl Strategy<Value = Whose> {
+    prop_oneof![4 => Just(Whose::Nobody), 2 => Just(Whose::Holder), 1 => Just(Whose::Former)]
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let key = || 0..MAILBOXES.len();
     let bytes = || vec(any::<u8>(), 0..12);
     prop_oneof![
-        8 => (key(), bytes(), under()).prop_map(|(key, bytes, under)| Step::Save(key, bytes, under)),
+        8 => (key(), bytes(), under(), whose())
+            .prop_map(|(key, bytes, under, whose)| Step::Save(key, bytes, under, whose)),
         1 => (key(), bytes()).prop_map(|(key, bytes)| Step::DroppedSave(key, bytes)),
         3 => (key(), under()).prop_map(|(key, under)| Step::Remove(key, under)),
         1 => (key(), under()).prop_map(|(key, under)| Step::SetAside(key, under)),

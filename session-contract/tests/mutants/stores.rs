@@ -4,6 +4,7 @@ mod disk;
 mod flaw;
 mod parts;
 mod sample;
+mod writes;
 
 use std::time::Duration;
 

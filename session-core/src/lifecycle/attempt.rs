@@ -74,7 +74,7 @@ impl Lifecycle {
             ledger.propose(session(id.clone()), self.host.now());
         }
         self.persist(ledger).await;
-        if first && matches!(ledger.recorded, Recorded::LostRace) {
+        if first && matches!(ledger.recorded, Recorded::LostRace | Recorded::LostLease) {
             return Err(NotTried::Raced);
         }
         let ailing = match course.attempt {

@@ -1,5 +1,7 @@
 //! The end of a mailbox: a tombstone, then the record, then the state.
 
+use std::time::Duration;
+
 use crate::decide::Why;
 use crate::error::{RunError, StoreError, StoreErrorKind};
 use crate::{
@@ -7,7 +9,8 @@ use crate::{
     codec,
 };
 
-use super::{Hold, Lifecycle};
+use super::Lifecycle;
+use super::hold::Hold;
 
 impl Lifecycle {
     /// Closes a mailbox for every registered agent, one after the other. See [`close`](Self::close).
@@ -40,7 +43,7 @@ impl Lifecycle {
     #[tracing::instrument(skip_all, fields(%key, %closing))]
     pub async fn close(&self, key: &SessionKey, closing: Closing) -> Result<Closed, CloseError> {
         let failed = |source: StoreError| CloseError::Store { key: key.clone(), source };
-        let lease = match self.hold(key).await {
+        let lease = match self.hold(key, Duration::ZERO, &mut |_| {}).await {
             Ok(Hold::Held(lease)) => lease,
             Ok(Hold::Unavailable(error)) => return Err(failed(error)),
             Err(RunError::Busy { by, .. }) => return Err(CloseError::Busy { key: key.clone(), by }),

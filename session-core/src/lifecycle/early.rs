@@ -95,9 +95,13 @@ impl Lifecycle {
         }
         let document = codec::encode(&ledger.record);
         let key = ledger.record.key.clone();
-        match self.store.save(&key, &document, &ledger.guard).await {
+        match self.store.save(&key, &document, &ledger.guard, ledger.lease.as_ref()).await {
             Ok(Saved::Done(revision)) => ledger.guard = crate::Guard::Revision(revision),
             Ok(Saved::Refused { .. }) => ledger.recorded = Recorded::LostRace,
+            Ok(Saved::Fenced { latest }) => {
+                tracing::error!(%key, latest, "the lease was lost; another runner has the key");
+                ledger.recorded = Recorded::LostLease;
+            }
             Err(error) => {
                 tracing::error!(%key, %error, "the record could not be written");
                 ledger.recorded = Recorded::Failed(error);

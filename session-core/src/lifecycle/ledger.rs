@@ -2,8 +2,8 @@
 
 use crate::decide::{Adoption, Count, RecordFact, Settlement, Why, condemns};
 use crate::{
-    Binding, Candidate, Counters, Folder, Former, Guard, InFlight, LastRun, NativeId, Phase, Recorded, Route,
-    RunId, SessionRecord, Timestamp,
+    Binding, Candidate, Counters, Folder, Former, Guard, InFlight, LastRun, Lease, NativeId, Phase, Recorded,
+    Route, RunId, SessionRecord, Timestamp,
 };
 
 /// Why a session is in the past when no reason of a run put it there.
@@ -17,6 +17,8 @@ pub(super) struct Ledger {
     pub(super) record: SessionRecord,
     pub(super) fact: RecordFact,
     pub(super) guard: Guard,
+    /// The right to write it.
+    pub(super) lease: Option<Lease>,
     /// Whether what was learned is in the store; anything but `Saved` ends the writing.
     pub(super) recorded: Recorded,
     /// The session that the run wanted to continue.
@@ -54,7 +56,7 @@ impl Ledger {
         guard: Guard,
         recorded: Recorded,
     ) -> Self {
-        Self { record, fact, guard, recorded, sought: None, rebound: false }
+        Self { record, fact, guard, lease: None, recorded, sought: None, rebound: false }
     }
 
     /// Whether the session that was sought is the binding in force: what is said of it, is said of the binding.

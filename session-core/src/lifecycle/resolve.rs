@@ -1,23 +1,19 @@
 //! What is known before the run, gathered into closed facts.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::decide::{Consent, History, IdShape, PlanFacts, RecordFact, Support, Transcript, Workdir};
 use crate::error::{Chain, RequestError, RunError, StoreErrorKind};
 use crate::{
-    AuditEvent, Guard, Inspection, Installation, LeaseOutcome, NativeId, Place, Recorded, SessionKey,
-    SessionQuery, SessionRecord, Warning, codec,
+    AuditEvent, Guard, Inspection, Installation, NativeId, Place, Recorded, SessionQuery, SessionRecord,
+    Warning, codec,
 };
 
+use super::Lifecycle;
 use super::admit::Job;
+use super::hold::Hold;
 use super::ledger::Ledger;
 use super::target::{Target, fact_of};
-use super::{Hold, Lifecycle};
-
-/// How long a lease may still be in other hands, and how often to ask.
-const LEASE_PATIENCE: Duration = Duration::from_millis(300);
-const LEASE_STEP: Duration = Duration::from_millis(10);
 
 /// Everything that a run stands on.
 #[derive(Debug)]
@@ -31,22 +27,6 @@ pub(super) struct Scene {
 }
 
 impl Lifecycle {
-    /// Takes the lease. A store that cannot be asked does not stop the run: it is then fresh and unrecorded.
-    pub(super) async fn hold(&self, key: &SessionKey) -> Result<Hold, RunError> {
-        let began = self.host.now();
-        loop {
-            match self.store.lease(key, &self.host.holder()).await {
-                Ok(LeaseOutcome::Held(lease)) => return Ok(Hold::Held(lease)),
-                // A holder that just died or was dropped may still be on its way out.
-                Ok(LeaseOutcome::Busy { .. }) if self.host.now().since(began) < LEASE_PATIENCE => {
-                    self.host.sleep(LEASE_STEP).await;
-                }
-                Ok(LeaseOutcome::Busy { by }) => return Err(RunError::Busy { key: key.clone(), by }),
-                Err(error) => return Ok(Hold::Unavailable(error)),
-            }
-        }
-    }
-
     pub(super) async fn resolve(&self, job: &Job<'_>, hold: &mut Hold) -> Result<(Scene, Ledger), RunError> {
         let folder = self.host.folder(job.cwd).await;
         let folder = folder.map_err(|error| RunError::Request(RequestError::Folder(error)))?;
@@ -63,6 +43,7 @@ impl Lifecycle {
             None
         };
         let mut ledger = self.open_ledger(job, hold, &mut warnings).await;
+        ledger.lease = hold.lease();
         if let Some(in_flight) = &ledger.record.in_flight {
             let ended = job.agent.adapter().reap(in_flight.run).await;
             tracing::warn!(key = %job.key, run = %in_flight.run, ended, "an earlier runner died");

@@ -6,6 +6,7 @@ use session_core::decide::Why;
 use session_core::error::RunError;
 use session_core::*;
 
+use crate::faulty::Faulty;
 use crate::scripted::*;
 
 pub(crate) struct Bench {

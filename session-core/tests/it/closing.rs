@@ -88,12 +88,12 @@ async fn closing_that_was_cut_off_is_finished_by_closing_again() {
 async fn what_cannot_be_read_is_kept_and_what_is_newer_is_left_alone() {
     let bench = bench();
     let torn = Document::new(br#"{"format":{"major":1,"minor":0},"rec"#.to_vec());
-    assert!(matches!(bench.store.inner.save(&key(), &torn, &Guard::Any).await, Ok(Saved::Done(_))));
+    assert!(matches!(bench.store.inner.save(&key(), &torn, &Guard::Any, None).await, Ok(Saved::Done(_))));
     let closed = bench.lifecycle.close(&key(), Closing::Done).await.unwrap();
     assert_eq!(closed.session, None);
     assert_eq!(bench.store.inner.set_aside_documents(), [torn]);
     let newer = Document::new(br#"{"format":{"major":1,"minor":9},"record":{}}"#.to_vec());
-    assert!(matches!(bench.store.inner.save(&key(), &newer, &Guard::Any).await, Ok(Saved::Done(_))));
+    assert!(matches!(bench.store.inner.save(&key(), &newer, &Guard::Any, None).await, Ok(Saved::Done(_))));
     let refused = bench.lifecycle.close(&key(), Closing::Done).await;
     assert!(matches!(refused, Err(CloseError::Newer { .. })), "{refused:?}");
     assert_eq!(bench.store.inner.load(&key()).await.unwrap().unwrap().document, newer);

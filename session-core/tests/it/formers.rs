@@ -141,7 +141,7 @@ async fn a_closed_session_is_not_found_again_by_its_folder() {
     let mut record = bench.record().await;
     record.binding.as_mut().unwrap().phase = Phase::Closed;
     assert!(matches!(
-        bench.store.save(&key(), &codec::encode(&record), &Guard::Any).await,
+        bench.store.save(&key(), &codec::encode(&record), &Guard::Any, None).await,
         Ok(Saved::Done(_))
     ));
     bench.run("here").await;

@@ -56,7 +56,7 @@ async fn the_setting_switches_resuming_off_and_bindings_are_still_recorded() {
 async fn a_newer_record_is_never_overwritten() {
     let bench = bench();
     let newer = Document::new(br#"{"format":{"major":1,"minor":9},"record":{}}"#.to_vec());
-    assert!(matches!(bench.store.inner.save(&key(), &newer, &Guard::Any).await, Ok(Saved::Done(_))));
+    assert!(matches!(bench.store.inner.save(&key(), &newer, &Guard::Any, None).await, Ok(Saved::Done(_))));
     let result = bench.run("one").await;
     assert_eq!(result.route, Route::FellBack(Why::RecordNewer));
     assert!(matches!(result.recorded, Recorded::Withheld(Why::RecordNewer)));
@@ -67,7 +67,7 @@ async fn a_newer_record_is_never_overwritten() {
 async fn an_unreadable_record_is_set_aside_and_replaced() {
     let bench = bench();
     let torn = Document::new(br#"{"format":{"major":1,"minor":0},"rec"#.to_vec());
-    assert!(matches!(bench.store.inner.save(&key(), &torn, &Guard::Any).await, Ok(Saved::Done(_))));
+    assert!(matches!(bench.store.inner.save(&key(), &torn, &Guard::Any, None).await, Ok(Saved::Done(_))));
     let result = bench.run("one").await;
     assert_eq!(result.route, Route::FellBack(Why::RecordCorrupt));
     assert!(result.recorded.is_saved());
@@ -136,7 +136,10 @@ async fn a_malformed_id_in_the_record_never_reaches_the_agent() {
         let mut record = bench.record().await;
         record.binding.as_mut().unwrap().native_id = NativeId::new(id);
         let document = codec::encode(&record);
-        assert!(matches!(bench.store.inner.save(&key(), &document, &Guard::Any).await, Ok(Saved::Done(_))));
+        assert!(matches!(
+            bench.store.inner.save(&key(), &document, &Guard::Any, None).await,
+            Ok(Saved::Done(_))
+        ));
         let result = bench.run("two").await;
         assert_eq!(result.route, Route::FellBack(Why::IdMalformed), "{id:?}");
         assert!(bench.agent.calls().iter().all(|asked| !matches!(asked, Asked::Resume(_))));

@@ -48,7 +48,7 @@ async fn a_corrupt_record_is_kept_until_it_is_set_aside() {
     let path = at.path("records/a@claude.json");
     fs::write(&path, "torn").unwrap();
     for guard in [Guard::Any, Guard::Absent] {
-        let saved = at.store.save(&key("a"), &doc("new"), &guard).await;
+        let saved = at.store.save(&key("a"), &doc("new"), &guard, None).await;
         assert_eq!(kind_at(saved, "a@claude.json"), StoreErrorKind::Corrupt);
     }
     let removed = at.store.remove(&key("a"), &Guard::Any).await;
@@ -77,7 +77,7 @@ async fn a_newer_record_is_never_touched() {
     fs::write(&path, newer).unwrap();
     let (store, key, newer_kind) = (&at.store, key("a"), StoreErrorKind::Newer);
     assert_eq!(kind_at(store.load(&key).await, "a@claude.json"), newer_kind);
-    assert_eq!(kind_at(store.save(&key, &doc("x"), &Guard::Any).await, "a@claude.json"), newer_kind);
+    assert_eq!(kind_at(store.save(&key, &doc("x"), &Guard::Any, None).await, "a@claude.json"), newer_kind);
     assert_eq!(kind_at(store.remove(&key, &Guard::Any).await, "a@claude.json"), newer_kind);
     assert_eq!(kind_at(store.set_aside(&key, &session_core::Guard::Any).await, "a@claude.json"), newer_kind);
     assert_eq!(fs::read_to_string(&path).unwrap(), newer);
@@ -117,6 +117,6 @@ async fn leftovers_of_dead_writers_go_after_an_hour() {
     at.put(&key("a"), "y").await;
     assert!(old.exists());
     let other = FsStore::open(at.dir.path()).unwrap();
-    let _ = other.save(&key("a"), &doc("z"), &Guard::Any).await.unwrap();
+    let _ = other.save(&key("a"), &doc("z"), &Guard::Any, None).await.unwrap();
     assert!(!old.exists());
 }

@@ -23,7 +23,7 @@ proptest! {
         let document = Document::new(bytes);
         let runtime = runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let revision = done(at.store.save(&key, &document, &Guard::Absent).await);
+            let revision = done(at.store.save(&key, &document, &Guard::Absent, None).await);
             let again = FsStore::open(at.dir.path()).unwrap();
             let stored = again.load(&key).await.unwrap().unwrap();
             assert_eq!(stored.document, document);
@@ -37,7 +37,7 @@ proptest! {
 async fn a_large_document_comes_back() {
     let at = Fixture::new();
     let document = Document::new((0..3_000_000u32).map(|i| (i % 251) as u8).collect());
-    done(at.store.save(&key("a"), &document, &Guard::Any).await);
+    done(at.store.save(&key("a"), &document, &Guard::Any, None).await);
     assert_eq!(at.store.load(&key("a")).await.unwrap().unwrap().document, document);
 }
 
@@ -46,19 +46,19 @@ async fn a_write_happens_only_under_its_guard() {
     let at = Fixture::new();
     let (store, key) = (&at.store, key("a"));
     let never = Guard::Revision(Revision::new("1-00"));
-    assert_eq!(store.save(&key, &doc("x"), &never).await.unwrap(), Saved::Refused { current: None });
+    assert_eq!(store.save(&key, &doc("x"), &never, None).await.unwrap(), Saved::Refused { current: None });
     assert_eq!(at.get(&key).await, Ok(None));
 
-    let first = done(store.save(&key, &doc("one"), &Guard::Absent).await);
+    let first = done(store.save(&key, &doc("one"), &Guard::Absent, None).await);
     let refused = Saved::Refused { current: Some(first.clone()) };
-    assert_eq!(store.save(&key, &doc("x"), &Guard::Absent).await.unwrap(), refused);
-    assert_eq!(store.save(&key, &doc("x"), &never).await.unwrap(), refused);
+    assert_eq!(store.save(&key, &doc("x"), &Guard::Absent, None).await.unwrap(), refused);
+    assert_eq!(store.save(&key, &doc("x"), &never, None).await.unwrap(), refused);
     assert_eq!(at.get(&key).await, Ok(Some("one".to_owned())));
 
-    let second = done(store.save(&key, &doc("two"), &Guard::Revision(first.clone())).await);
-    let stale = store.save(&key, &doc("x"), &Guard::Revision(first.clone())).await.unwrap();
+    let second = done(store.save(&key, &doc("two"), &Guard::Revision(first.clone()), None).await);
+    let stale = store.save(&key, &doc("x"), &Guard::Revision(first.clone()), None).await.unwrap();
     assert_eq!(stale, Saved::Refused { current: Some(second.clone()) });
-    let third = done(store.save(&key, &doc("three"), &Guard::Any).await);
+    let third = done(store.save(&key, &doc("three"), &Guard::Any, None).await);
 
     let refused = Removed::Refused { current: third.clone() };
     assert_eq!(store.remove(&key, &Guard::Revision(second)).await.unwrap(), refused);
@@ -85,7 +85,7 @@ async fn a_revision_is_never_used_twice() {
         at.store.set_aside(&key, &session_core::Guard::Any).await.unwrap().unwrap();
     }
     at.put(&key, "new").await;
-    let stale = at.store.save(&key, &doc("x"), &Guard::Revision(first.unwrap())).await.unwrap();
+    let stale = at.store.save(&key, &doc("x"), &Guard::Revision(first.unwrap()), None).await.unwrap();
     assert!(matches!(stale, Saved::Refused { current: Some(_) }), "{stale:?}");
 }
 
@@ -107,9 +107,10 @@ async fn of_racing_writers_each_wins_once() {
                     let stored = store.load(&key).await.unwrap().unwrap();
                     let count: usize = str::from_utf8(stored.document.as_bytes()).unwrap().parse().unwrap();
                     let next = doc(&(count + 1).to_string());
-                    match store.save(&key, &next, &Guard::Revision(stored.revision)).await.unwrap() {
+                    match store.save(&key, &next, &Guard::Revision(stored.revision), None).await.unwrap() {
                         Saved::Done(revision) => revisions.push(revision),
                         Saved::Refused { current } => assert!(current.is_some(), "writer {writer}"),
+                        fenced @ Saved::Fenced { .. } => panic!("{fenced:?}"),
                     }
                 }
                 revisions
@@ -132,7 +133,9 @@ async fn of_many_creators_one_wins() {
         let tasks: Vec<_> = (0..6)
             .map(|i| {
                 let (store, key) = (at.store.clone(), key.clone());
-                tokio::spawn(async move { store.save(&key, &doc(&i.to_string()), &Guard::Absent).await })
+                tokio::spawn(
+                    async move { store.save(&key, &doc(&i.to_string()), &Guard::Absent, None).await },
+                )
             })
             .collect();
         let mut winners = 0;
@@ -166,7 +169,7 @@ async fn a_dropped_save_leaves_the_old_document_or_the_new_one() {
     at.put(&key("a"), "old").await;
     for _ in 0..50 {
         let (key, new) = (key("a"), doc("new"));
-        let mut save = at.store.save(&key, &new, &Guard::Any);
+        let mut save = at.store.save(&key, &new, &Guard::Any, None);
         // Polled once, so that the task is on its way, then dropped.
         std::future::poll_fn(|context| {
             let _ = save.as_mut().poll(context);
@@ -186,7 +189,7 @@ fn without_a_runtime_the_thread_of_the_caller_does_it() {
     let at = Fixture::new();
     let key = key("a");
     let document = doc("x");
-    let mut save = at.store.save(&key, &document, &Guard::Any);
+    let mut save = at.store.save(&key, &document, &Guard::Any, None);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     assert!(matches!(save.as_mut().poll(&mut context), std::task::Poll::Ready(Ok(Saved::Done(_)))));
 }

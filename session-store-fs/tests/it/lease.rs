@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use session_core::{Holder, Lease, LeaseOutcome, SessionStore as _};
+use session_core::{Guard, Holder, Lease, LeaseOutcome, Saved, SessionStore as _};
 use session_store_fs::FsStore;
 
 use crate::{Fixture, holder, key};
@@ -105,4 +105,50 @@ async fn a_dropped_question_leaves_no_lease() {
     while take(&at.store, "a", 2).await.is_err() {
         tokio::task::yield_now().await;
     }
+}
+
+/// What is removed from `locks/` costs nobody the order of the numbers: the record has the last one that mattered.
+#[tokio::test]
+async fn without_a_lock_file_numbers_go_on_after_the_record() {
+    let at = Fixture::new();
+    for _ in 0..4 {
+        drop(take(&at.store, "a", 1).await.unwrap());
+    }
+    let lease = take(&at.store, "a", 1).await.unwrap();
+    let saved = at.store.save(&key("a"), &crate::doc("x"), &Guard::Any, Some(&lease)).await;
+    crate::done(saved);
+    assert_eq!(lease.fence(), 5);
+    drop(lease);
+    fs::remove_file(at.path("locks/a@claude.lock")).unwrap();
+    let lease = take(&at.store, "a", 1).await.unwrap();
+    assert_eq!(lease.fence(), 6);
+    // Who writes without a lease takes the number along.
+    at.put(&key("a"), "y").await;
+    drop(lease);
+    fs::write(at.path("locks/a@claude.lock"), "garbage").unwrap();
+    assert_eq!(take(&at.store, "a", 1).await.unwrap().fence(), 6);
+}
+
+/// Somebody removed the lock file of a runner, and another one has the key: both hold a lock of the kernel, one may write.
+#[tokio::test]
+async fn who_was_robbed_of_the_lock_file_writes_nothing() {
+    let at = Fixture::new();
+    let (any, lock) = (Guard::Any, at.path("locks/a@claude.lock"));
+    let robbed = take(&at.store, "a", 1).await.unwrap();
+    fs::remove_file(&lock).unwrap();
+    // Nobody else was granted the key: it still is the last grant.
+    crate::done(at.store.save(&key("a"), &crate::doc("one"), &any, Some(&robbed)).await);
+    let successor = take(&at.store, "a", 2).await.unwrap();
+    let late = at.store.save(&key("a"), &crate::doc("late"), &any, Some(&robbed)).await.unwrap();
+    assert_eq!(late, Saved::Fenced { latest: successor.fence() });
+    crate::done(at.store.save(&key("a"), &crate::doc("two"), &any, Some(&successor)).await);
+
+    // Also where both were granted the same number, as nothing was written in between.
+    let robbed = take(&at.store, "b", 1).await.unwrap();
+    fs::remove_file(at.path("locks/b@claude.lock")).unwrap();
+    let successor = take(&at.store, "b", 2).await.unwrap();
+    assert_eq!(robbed.fence(), successor.fence());
+    let late = at.store.save(&key("b"), &crate::doc("late"), &any, Some(&robbed)).await.unwrap();
+    assert!(matches!(late, Saved::Fenced { .. }), "{late:?}");
+    crate::done(at.store.save(&key("b"), &crate::doc("two"), &any, Some(&successor)).await);
 }

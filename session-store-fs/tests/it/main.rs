@@ -37,7 +37,7 @@ impl Fixture {
     }
 
     async fn put(&self, key: &SessionKey, text: &str) -> Revision {
-        done(self.store.save(key, &doc(text), &Guard::Any).await)
+        done(self.store.save(key, &doc(text), &Guard::Any, None).await)
     }
 
     /// The document's text, or the kind of error.
@@ -58,7 +58,7 @@ fn doc(text: &str) -> Document {
 fn done(saved: Result<Saved, StoreError>) -> Revision {
     match saved.unwrap() {
         Saved::Done(revision) => revision,
-        Saved::Refused { current } => panic!("refused at {current:?}"),
+        refused => panic!("{refused:?}"),
     }
 }
 

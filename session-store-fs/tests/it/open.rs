@@ -58,7 +58,7 @@ async fn a_store_that_vanished_is_unavailable_and_is_made_anew_by_open_alone() {
     let unavailable = StoreErrorKind::Unavailable;
     let (key, holder) = (key("a"), crate::holder(1));
     assert_eq!(at.get(&key).await, Err(unavailable));
-    let saved = at.store.save(&key, &crate::doc("x"), &session_core::Guard::Any).await;
+    let saved = at.store.save(&key, &crate::doc("x"), &session_core::Guard::Any, None).await;
     assert_eq!(kind_at(saved, "locks"), unavailable);
     assert_eq!(kind_at(at.store.list(&Default::default()).await, "records"), unavailable);
     assert_eq!(kind_at(at.store.audit(&key, None).await, "audit"), unavailable);

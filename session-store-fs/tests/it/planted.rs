@@ -58,7 +58,7 @@ async fn in_place_of_a_record_they_are_corrupt_and_can_be_set_aside() {
         let (store, key, corrupt) = (&at.store, key("a"), StoreErrorKind::Corrupt);
         assert_eq!(kind_at(store.load(&key).await, "a@claude.json"), corrupt, "{kind}");
         assert_eq!(
-            kind_at(store.save(&key, &doc("x"), &Guard::Any).await, "a@claude.json"),
+            kind_at(store.save(&key, &doc("x"), &Guard::Any, None).await, "a@claude.json"),
             corrupt,
             "{kind}"
         );
@@ -81,7 +81,7 @@ async fn in_place_of_a_lock_or_a_log_they_are_errors() {
         plant(kind, &at.path("locks/b@claude.write"), &outside.file());
         plant(kind, &at.path("audit/c@claude.jsonl"), &outside.file());
         assert_eq!(kind_at(store.lease(&key("a"), &holder(1)).await, "a@claude.lock"), other, "{kind}");
-        let saved = store.save(&key("b"), &doc("x"), &Guard::Any).await;
+        let saved = store.save(&key("b"), &doc("x"), &Guard::Any, None).await;
         assert_eq!(kind_at(saved, "b@claude.write"), other, "{kind}");
         assert_eq!(kind_at(store.append_audit(&key("c"), &event).await, "c@claude.jsonl"), other, "{kind}");
         assert_eq!(kind_at(store.audit(&key("c"), None).await, "c@claude.jsonl"), other, "{kind}");
@@ -132,7 +132,7 @@ async fn a_link_in_place_of_a_folder_of_the_store_is_not_followed() {
     let (at, outside) = (Fixture::new(), Outside::new());
     fs::remove_dir_all(at.path("records")).unwrap();
     symlink(outside.dir.path(), at.path("records")).unwrap();
-    let saved = at.store.save(&key("a"), &doc("x"), &Guard::Any).await;
+    let saved = at.store.save(&key("a"), &doc("x"), &Guard::Any, None).await;
     assert_eq!(kind_at(saved, "records"), StoreErrorKind::Other);
     outside.assert_untouched();
 }

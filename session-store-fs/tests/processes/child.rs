@@ -71,7 +71,7 @@ fn increments(base: &Path, times: u32) {
         let stored = now(store.load(&key("count"))).unwrap().unwrap();
         let count: u32 = str::from_utf8(stored.document.as_bytes()).unwrap().parse().unwrap();
         let next = Document::new((count + 1).to_string().into_bytes());
-        let saved = now(store.save(&key("count"), &next, &Guard::Revision(stored.revision))).unwrap();
+        let saved = now(store.save(&key("count"), &next, &Guard::Revision(stored.revision), None)).unwrap();
         done += u32::from(matches!(saved, Saved::Done(_)));
         now(store.append_audit(&key("count"), &event())).unwrap();
     }
@@ -87,7 +87,7 @@ fn write_for_ever(base: &Path) {
     let first = now(store.load(&key("a"))).unwrap().map_or(1, |stored| stored.document.as_bytes().len() + 1);
     for length in first.. {
         let document = Document::new(vec![b'x'; length]);
-        assert!(matches!(now(store.save(&key("a"), &document, &Guard::Any)).unwrap(), Saved::Done(_)));
+        assert!(matches!(now(store.save(&key("a"), &document, &Guard::Any, None)).unwrap(), Saved::Done(_)));
         let seq = now(store.append_audit(&key("a"), &event())).unwrap();
         say(format_args!("{length} {}", seq.0));
     }
@@ -96,7 +96,7 @@ fn write_for_ever(base: &Path) {
 /// Says the mode of everything below the base.
 fn modes(base: &Path) {
     let store = FsStore::open(base).unwrap();
-    let _ = now(store.save(&key("a"), &Document::new(vec![]), &Guard::Any)).unwrap();
+    let _ = now(store.save(&key("a"), &Document::new(vec![]), &Guard::Any, None)).unwrap();
     now(store.append_audit(&key("a"), &event())).unwrap();
     let _lease = now(store.lease(&key("a"), &us())).unwrap();
     now(store.state_dir(&key("a"))).unwrap();
@@ -123,7 +123,7 @@ fn full(base: &Path) {
     let store = FsStore::open(base).unwrap();
     let save = |text: &str| {
         let document = Document::new(text.as_bytes().to_vec());
-        now(store.save(&key("a"), &document, &Guard::Any))
+        now(store.save(&key("a"), &document, &Guard::Any, None))
     };
     let text = |key: &SessionKey| now(store.load(key)).unwrap().map(|s| s.document.as_bytes().to_vec());
     let _ = save("old").unwrap();
@@ -170,7 +170,7 @@ fn full(base: &Path) {
 fn limited(base: &Path) {
     let store = FsStore::open(base).unwrap();
     let document = Document::new(vec![b'x'; 100_000]);
-    let error = now(store.save(&key("a"), &document, &Guard::Any)).unwrap_err();
+    let error = now(store.save(&key("a"), &document, &Guard::Any, None)).unwrap_err();
     assert!(std::error::Error::source(&error).unwrap().is::<std::io::Error>(), "{error}");
     assert_eq!(std::fs::read_dir(store.root().join("records")).unwrap().count(), 1);
     assert_eq!(now(store.load(&key("a"))).unwrap().unwrap().document.as_bytes(), b"old");
@@ -180,13 +180,13 @@ fn limited(base: &Path) {
 /// Runs with few file descriptors, and uses them up.
 fn no_files(base: &Path) {
     let store = FsStore::open(base).unwrap();
-    let _ = now(store.save(&key("a"), &Document::new(b"x".to_vec()), &Guard::Any)).unwrap();
+    let _ = now(store.save(&key("a"), &Document::new(b"x".to_vec()), &Guard::Any, None)).unwrap();
     let mut open = Vec::new();
     while let Ok(file) = File::open("/dev/null") {
         open.push(file);
     }
     assert_unavailable(now(store.load(&key("a"))));
-    assert_unavailable(now(store.save(&key("a"), &Document::new(vec![]), &Guard::Any)));
+    assert_unavailable(now(store.save(&key("a"), &Document::new(vec![]), &Guard::Any, None)));
     assert_unavailable(now(store.lease(&key("a"), &us())));
     assert_unavailable(now(store.list(&Default::default())));
     assert_unavailable(now(store.audit(&key("a"), None)));

@@ -60,7 +60,7 @@ fn full_disk() {
 fn full_device(base: &Path) {
     eprintln!("note: no file system can be mounted here; a limit of file length stands in for a full disk");
     let store = FsStore::open(base).unwrap();
-    let _ = now(store.save(&key("a"), &Document::new(b"old".to_vec()), &Guard::Any)).unwrap();
+    let _ = now(store.save(&key("a"), &Document::new(b"old".to_vec()), &Guard::Any, None)).unwrap();
     let limited = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
     assert_eq!(Running::through_shell(limited, "limited", base).rest(), ["done"]);
     assert_eq!(now(store.load(&key("a"))).unwrap().unwrap().document.as_bytes(), b"old");
@@ -94,7 +94,7 @@ fn give_away(path: &Path) {
 fn denied() {
     let dir = tempfile::tempdir().unwrap();
     let store = FsStore::open(dir.path()).unwrap();
-    let _ = now(store.save(&key("a"), &Document::new(vec![]), &Guard::Any)).unwrap();
+    let _ = now(store.save(&key("a"), &Document::new(vec![]), &Guard::Any, None)).unwrap();
     let record = store.root().join("records/a@claude.json");
     if rustix::process::geteuid().is_root() {
         give_away(dir.path());

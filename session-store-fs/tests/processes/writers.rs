@@ -21,7 +21,7 @@ fn races() {
     const TIMES: u64 = 15;
     let dir = tempfile::tempdir().unwrap();
     let store = FsStore::open(dir.path()).unwrap();
-    let _ = now(store.save(&key("count"), &Document::new(b"0".to_vec()), &Guard::Absent)).unwrap();
+    let _ = now(store.save(&key("count"), &Document::new(b"0".to_vec()), &Guard::Absent, None)).unwrap();
     let children: Vec<_> = (0..PROCESSES)
         .map(|_| {
             let mut command = Command::new(std::env::current_exe().unwrap());

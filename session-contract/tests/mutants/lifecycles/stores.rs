@@ -54,7 +54,13 @@ impl SessionStore for Bent {
             Some(Stored { document: (self.bend.load)(key, document)?, revision })
         }))
     }
-    async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Answer<Saved> {
+    async fn save(
+        &self,
+        key: &SessionKey,
+        document: &Document,
+        guard: &Guard,
+        lease: Option<&Lease>,
+    ) -> Answer<Saved> {
         let bent = match codec::decode(document, key) {
             codec::Decoded::Record(mut record) => {
                 (self.bend.record)(&mut record);
@@ -66,7 +72,7 @@ impl SessionStore for Bent {
             return Ok(Saved::Done(Revision::new("lost")));
         };
         let guard = if self.bend.guards { guard } else { &Guard::Any };
-        self.inner.save(&(self.bend.place)(key), &document, guard).await
+        self.inner.save(&(self.bend.place)(key), &document, guard, lease).await
     }
     async fn remove(&self, key: &SessionKey, guard: &Guard) -> Answer<Removed> {
         self.inner.remove(&(self.bend.place)(key), guard).await

@@ -70,7 +70,7 @@ impl SessionStore for Disk {
         Ok(Some(Stored { document: Document::new(bytes), revision: Revision::new("1") }))
     }
 
-    async fn save(&self, _: &SessionKey, document: &Document, _: &Guard) -> Result<Saved> {
+    async fn save(&self, _: &SessionKey, document: &Document, _: &Guard, _: Option<&Lease>) -> Result<Saved> {
         if self.fault == Fault::WritesAtTheEnd {
             *self.unwritten.lock().unwrap() = Some(document.as_bytes().to_vec());
         } else {

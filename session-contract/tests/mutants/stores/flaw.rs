@@ -83,6 +83,12 @@ flaws! {
     RestartsLogs = "forgets its logs when it is opened again", what_was_written_is_there_again;
     BringsBackOnReopen = "brings back what was removed when it is opened again", what_was_removed_stays_removed;
     RestartsRevisions = "counts revisions anew when it is opened again", revisions_are_new_after_reopening;
+    IgnoresFences = "writes whoever lost the lease", who_lost_a_lease_writes_nothing;
+    FencesByHolder = "keeps a lost lease from writing only while somebody holds it", who_lost_a_lease_writes_nothing;
+    FencesTheSecond = "keeps every holder but the first from writing", who_lost_a_lease_writes_nothing;
+    FencesAfterTheEnd = "takes the end of a lease for a later grant", a_lease_is_good_until_the_next_grant;
+    LetsGoBeforeItWrites = "frees the lease before a dropped write is done", a_dropped_write_is_over_before_the_next_grant;
+    ForgetsGrants = "forgets its grants when it is opened again", a_lost_lease_stays_lost;
     RestartsNumbers = "counts grants anew when it is opened again", numbers_go_on_after_reopening;
     ChecksThenWrites = "checks the guard, then writes", one_of_many_writers_wins;
     ComparesThenWrites = "compares the revision, then writes", no_update_is_lost;

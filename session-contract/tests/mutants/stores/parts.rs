@@ -103,7 +103,9 @@ impl Sample {
             }
             let fence = world.fences.entry(key.clone()).or_default();
             *fence += u64::from(!self.is(Flaw::NumbersGrantsAlike) || *fence == 0);
-            *fence
+            let fence = *fence;
+            world.granted.insert(key.clone(), fence);
+            fence
         };
         if self.is(Flaw::LeaksADroppedQuestion) {
             pause().await;

@@ -17,13 +17,15 @@ type Result<T> = std::result::Result<T, StoreError>;
 /// What the store holds.
 #[derive(Debug, Default)]
 pub(super) struct World {
-    documents: BTreeMap<SessionKey, Stored>,
+    pub(super) documents: BTreeMap<SessionKey, Stored>,
     /// What was removed or set aside.
     gone: BTreeMap<SessionKey, Stored>,
     pub(super) logs: BTreeMap<SessionKey, Vec<AuditEntry>>,
     pub(super) holders: BTreeMap<(SessionKey, usize), Holder>,
     pub(super) fences: BTreeMap<SessionKey, u64>,
-    damaged: BTreeMap<SessionKey, StoreErrorKind>,
+    /// The grants as far as a write is told of them.
+    pub(super) granted: BTreeMap<SessionKey, u64>,
+    pub(super) damaged: BTreeMap<SessionKey, StoreErrorKind>,
     revisions: u64,
     aside: usize,
     handles: usize,
@@ -74,12 +76,13 @@ impl World {
             Flaw::BringsBackOnReopen => self.documents.append(&mut self.gone),
             Flaw::RestartsRevisions => self.revisions = 0,
             Flaw::RestartsNumbers => self.fences.clear(),
+            Flaw::ForgetsGrants => self.granted.clear(),
             Flaw::RestartsLogs => self.logs.clear(),
             _ => {}
         }
     }
 
-    fn current(&self, key: &SessionKey) -> Option<Revision> {
+    pub(super) fn current(&self, key: &SessionKey) -> Option<Revision> {
         self.documents.get(key).map(|stored| stored.revision.clone())
     }
 
@@ -87,12 +90,12 @@ impl World {
         if self.away { Err(error(StoreErrorKind::Unavailable, operation)) } else { Ok(()) }
     }
 
-    fn readable(&self, operation: &'static str, key: &SessionKey) -> Result<()> {
+    pub(super) fn readable(&self, operation: &'static str, key: &SessionKey) -> Result<()> {
         self.reach(operation)?;
         self.damaged.get(key).map_or(Ok(()), |kind| Err(error(*kind, operation)))
     }
 
-    fn write(&mut self, flaw: Flaw, key: &SessionKey, document: &Document) -> Revision {
+    pub(super) fn write(&mut self, flaw: Flaw, key: &SessionKey, document: &Document) -> Revision {
         self.revisions += 1;
         let next = match self.current(key) {
             Some(revision) if flaw == Flaw::ReusesRevisions => revision.as_str().parse::<u64>().unwrap() + 1,
@@ -160,27 +163,13 @@ impl Sample {
         SessionKey::new(mailbox, agent).unwrap()
     }
 
-    fn admits(&self, guard: &Guard, current: Option<&Revision>) -> bool {
+    pub(super) fn admits(&self, guard: &Guard, current: Option<&Revision>) -> bool {
         match self.flaw {
             Flaw::IgnoresGuards => true,
             Flaw::TakesAbsentForAny if *guard == Guard::Absent => true,
             Flaw::IgnoresRevisions if matches!(guard, Guard::Revision(_)) => current.is_some(),
             _ => guard.admits(current),
         }
-    }
-
-    fn try_save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Saved {
-        let mut world = self.world();
-        let current = world.current(key);
-        if !self.admits(guard, current.as_ref()) {
-            if self.is(Flaw::WritesWhatItRefuses)
-                && let Some(stored) = world.documents.get_mut(key)
-            {
-                stored.document = document.clone();
-            }
-            return Saved::Refused { current: current.filter(|_| !self.is(Flaw::HidesTheState)) };
-        }
-        Saved::Done(world.write(self.flaw, key, document))
     }
 
     fn take_out(&self, world: &mut World, key: &SessionKey) {
@@ -224,49 +213,14 @@ impl SessionStore for Sample {
         Ok(stored)
     }
 
-    async fn save(&self, key: &SessionKey, document: &Document, guard: &Guard) -> Result<Saved> {
-        let key = &self.place(key);
-        if self.is(Flaw::WritesOverDamage) {
-            self.world().damaged.remove(key);
-        }
-        if self.is(Flaw::TakesNewerForOlder) {
-            self.world().damaged.retain(|_, kind| *kind != StoreErrorKind::Newer);
-        }
-        self.world().readable("save", key)?;
-        if self.is(Flaw::LocksTheDocument) && self.world().holders.keys().any(|(held, _)| held == key) {
-            return Err(error(StoreErrorKind::Unavailable, "save"));
-        }
-        match self.flaw {
-            Flaw::ChecksThenWrites | Flaw::ComparesThenWrites
-                if self.is(Flaw::ChecksThenWrites) || matches!(guard, Guard::Revision(_)) =>
-            {
-                let current = self.world().current(key);
-                if !guard.admits(current.as_ref()) {
-                    return Ok(Saved::Refused { current });
-                }
-                pause().await;
-                Ok(self.try_save(key, document, &Guard::Any))
-            }
-            Flaw::RemovesThenWrites => {
-                let current = self.world().current(key);
-                if !guard.admits(current.as_ref()) {
-                    return Ok(Saved::Refused { current });
-                }
-                self.world().documents.remove(key);
-                pause().await;
-                Ok(self.try_save(key, document, &Guard::Any))
-            }
-            Flaw::WritesInHalves => {
-                let half = Document::new(document.as_bytes()[..document.as_bytes().len() / 2].to_vec());
-                let saved = self.try_save(key, &half, guard);
-                pause().await;
-                match saved {
-                    Saved::Done(revision) => Ok(self.try_save(key, document, &Guard::Revision(revision))),
-                    refused @ Saved::Refused { .. } => Ok(refused),
-                }
-            }
-            _ => Ok(self.try_save(key, document, guard)),
-        }
+    async fn save(
+        &self,
+        key: &SessionKey,
+        document: &Document,
+        guard: &Guard,
+        lease: Option<&Lease>,
+    ) -> Result<Saved> {
+        self.write_under(&self.place(key), document, guard, lease).await
     }
 
     async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed> {

@@ -1,0 +1,92 @@
+//! A store that fails.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use session_core::error::*;
+use session_core::*;
+
+/// A memory store of which some operations fail.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Faulty {
+    pub(crate) inner: MemoryStore,
+    pub(crate) fail: Arc<Mutex<Vec<&'static str>>>,
+    /// The state dir of every key.
+    pub(crate) dir: Arc<Mutex<Option<PathBuf>>>,
+    late: Arc<Mutex<Option<Document>>>,
+}
+
+impl Faulty {
+    pub(crate) fn set(&self, operations: &[&'static str]) {
+        *self.fail.lock().unwrap() = operations.to_vec();
+    }
+    /// Writes this after the next load, as a save that was still under way.
+    pub(crate) fn late(&self, document: Document) {
+        *self.late.lock().unwrap() = Some(document);
+    }
+    fn check(&self, operation: &'static str) -> Result<(), StoreError> {
+        if self.fail.lock().unwrap().contains(&operation) {
+            return Err(StoreError::new(StoreErrorKind::Unavailable, operation, "the test"));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl SessionStore for Faulty {
+    fn capabilities(&self) -> StoreCapabilities {
+        self.inner.capabilities()
+    }
+    async fn load(&self, key: &SessionKey) -> Result<Option<Stored>, StoreError> {
+        self.check("load")?;
+        let loaded = self.inner.load(key).await;
+        let late = self.late.lock().unwrap().take();
+        if let Some(document) = late {
+            assert!(matches!(self.inner.save(key, &document, &Guard::Any, None).await, Ok(Saved::Done(_))));
+        }
+        loaded
+    }
+    async fn save(
+        &self,
+        key: &SessionKey,
+        document: &Document,
+        guard: &Guard,
+        lease: Option<&Lease>,
+    ) -> Result<Saved, StoreError> {
+        self.check("save")?;
+        if self.fail.lock().unwrap().contains(&"fence") && lease.is_some() {
+            return Ok(Saved::Fenced { latest: u64::MAX });
+        }
+        self.inner.save(key, document, guard, lease).await
+    }
+    async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
+        self.check("remove")?;
+        self.inner.remove(key, guard).await
+    }
+    async fn set_aside(&self, key: &SessionKey, guard: &Guard) -> Result<Option<String>, StoreError> {
+        self.check("set_aside")?;
+        self.inner.set_aside(key, guard).await
+    }
+    async fn list(&self, options: &ListOptions) -> Result<Page<SessionKey>, StoreError> {
+        self.inner.list(options).await
+    }
+    async fn append_audit(&self, key: &SessionKey, event: &AuditEvent) -> Result<AuditSeq, StoreError> {
+        self.check("append_audit")?;
+        self.inner.append_audit(key, event).await
+    }
+    async fn audit(&self, key: &SessionKey, after: Option<AuditSeq>) -> Result<Vec<AuditEntry>, StoreError> {
+        self.inner.audit(key, after).await
+    }
+    async fn lease(&self, key: &SessionKey, holder: &Holder) -> Result<LeaseOutcome, StoreError> {
+        self.check("lease")?;
+        self.inner.lease(key, holder).await
+    }
+    async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
+        let dir = self.dir.lock().unwrap().clone();
+        if dir.is_some() { Ok(dir) } else { self.inner.state_dir(key).await }
+    }
+    async fn remove_state(&self, _: &SessionKey, _: &Lease) -> Result<bool, StoreError> {
+        self.check("remove_state")?;
+        Ok(self.dir.lock().unwrap().take().is_some())
+    }
+}
