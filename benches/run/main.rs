@@ -6,6 +6,8 @@
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark for people at a terminal")]
 
+#[path = "../figures/mod.rs"]
+mod figures;
 mod stream;
 
 use std::io::Read as _;
@@ -14,6 +16,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use figures::{Pairs, millis};
 use rejoin::adapters::{ClaudeOptions, claude};
 use rejoin::core::Program;
 use rejoin::process::Environment;
@@ -93,45 +96,23 @@ impl Case {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn millis(values: &[Duration]) -> f64 {
-    median(values.iter().map(|value| value.as_secs_f64() * 1e3).collect())
-}
-
 /// Runs pairs in turn and prints a row; says whether the goal is met.
 async fn pairs(name: &str, goal: Option<f64>, pairs: usize, case: &Case, sessions: &Sessions) -> bool {
     // The first run probes the version; it and a first bare one warm everything up.
     case.bare();
     case.run(sessions).await;
-    let (mut bare, mut ours, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let mut all = Pairs::default();
     for pair in 0..pairs {
-        let (a, b) = if pair % 2 == 0 {
-            let a = case.bare();
-            (a, case.run(sessions).await)
+        let (bare, ours) = if pair % 2 == 0 {
+            let bare = case.bare();
+            (bare, case.run(sessions).await)
         } else {
-            let b = case.run(sessions).await;
-            (case.bare(), b)
+            let ours = case.run(sessions).await;
+            (case.bare(), ours)
         };
-        bare.push(a);
-        ours.push(b);
-        ratios.push(b.as_secs_f64() / a.as_secs_f64());
+        all.push(bare, ours);
     }
-    let ratio = median(ratios);
-    let (goal_text, verdict) = match goal {
-        None => ("–".to_owned(), ""),
-        Some(goal) if ratio <= goal => (format!("{goal:.1}"), "met"),
-        Some(goal) => (format!("{goal:.1}"), "MISSED"),
-    };
-    println!(
-        "| {name} | {:.2} | {:.2} | {ratio:.2} | {goal_text} | {verdict} |",
-        millis(&bare),
-        millis(&ours)
-    );
-    goal.is_none_or(|goal| ratio <= goal)
+    all.row(name, goal, 2)
 }
 
 /// The most memory that this process ever had resident, in MiB; children do not count.
@@ -160,7 +141,7 @@ async fn measure(args: &Args) -> ExitCode {
     let deltas_at_once = Case::new(folder, "deltas-at-once", 20_000, 9, at_once);
 
     println!("{} pairs each, medians\n", args.pairs);
-    println!("| what | bare ms | ours ms | ratio | goal | |\n|---|---|---|---|---|---|");
+    Pairs::heading();
     let mut met = true;
     for (name, goal, case) in [
         ("R1 one run of 5 messages", Some(1.3), &short),

@@ -97,6 +97,13 @@ pub(crate) fn key_segment(key: &SessionKey) -> String {
     format!("{}@{}", mailbox_segment(key), agent_segment(key))
 }
 
+/// The key of a name whose halves both stand for themselves; `None` for any other name, also one that hides its key.
+pub(crate) fn key_of(name: &str) -> Option<SessionKey> {
+    let (mailbox, agent) = name.split_once('@')?;
+    let key = SessionKey::new(mailbox, agent).ok()?;
+    (key_segment(&key) == name).then_some(key)
+}
+
 /// The name of the mailbox alone.
 pub(crate) fn mailbox_segment(key: &SessionKey) -> String {
     segment(key.mailbox.as_str(), MAILBOX_SHOWN)
@@ -309,6 +316,9 @@ mod tests {
             // Equal names would mean equal keys. Folding changes nothing, as the names are ASCII in lower case.
             prop_assert_eq!(a == b, name_a == name_b);
             prop_assert_eq!(name_a.to_lowercase(), name_a.clone());
+            // What is read out of a name is the key, or nothing where a half is hashed.
+            let plain = !name_a.contains('+');
+            prop_assert_eq!(key_of(&name_a), plain.then(|| a.clone()));
             // The halves alone are injective too, for the state dirs.
             prop_assert_eq!(a.mailbox == b.mailbox, mailbox_segment(&a) == mailbox_segment(&b));
             prop_assert_eq!(a.agent == b.agent, agent_segment(&a) == agent_segment(&b));

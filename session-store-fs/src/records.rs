@@ -129,16 +129,23 @@ impl Records {
         Ok(Some(aside.display().to_string()))
     }
 
-    /// Lists keys in the order of their names.
+    /// Lists keys in the order of their names. Only where a name does not tell its key, the record is opened.
     pub(crate) fn list(&self, options: &ListOptions) -> Result<Page<SessionKey>, StoreError> {
         let after = options.after.as_ref().map(layout::key_segment);
-        let mut names = self.names()?;
-        names.retain(|name| after.as_ref().is_none_or(|after| name > after));
+        let mut names = self.names(after.as_deref())?;
         names.sort_unstable();
         let mut items = Vec::new();
         for name in names {
-            let path = self.layout.records().join(format!("{name}{}", layout::RECORD_SUFFIX));
-            let Some(key) = listed(&path)?.filter(|key| layout::key_segment(key) == name) else { continue };
+            let key = match layout::key_of(&name) {
+                Some(key) => key,
+                None => {
+                    let path = self.layout.records().join(format!("{name}{}", layout::RECORD_SUFFIX));
+                    match listed(&path)?.filter(|key| layout::key_segment(key) == name) {
+                        Some(key) => key,
+                        None => continue,
+                    }
+                }
+            };
             if options.limit.is_some_and(|limit| items.len() >= limit) {
                 return Ok(Page { items, more: true });
             }
@@ -147,15 +154,32 @@ impl Records {
         Ok(Page { items, more: false })
     }
 
-    fn names(&self) -> Result<Vec<String>, StoreError> {
+    /// The names of the files that look like records, after a name.
+    fn names(&self, after: Option<&str>) -> Result<Vec<String>, StoreError> {
         let folder = self.layout.records();
         let at = At::new("list", &folder);
-        let entries = fs::read_dir(&folder).map_err(|error| at.io(error))?;
         let mut names = Vec::new();
-        for entry in entries {
-            let name = entry.map_err(|error| at.io(error))?.file_name();
-            let name = name.to_str().and_then(|name| name.strip_suffix(layout::RECORD_SUFFIX));
-            names.extend(name.map(str::to_owned));
+        for entry in fs::read_dir(&folder).map_err(|error| at.io(error))? {
+            let entry = entry.map_err(|error| at.io(error))?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str().and_then(|name| name.strip_suffix(layout::RECORD_SUFFIX)) else {
+                continue;
+            };
+            if after.is_some_and(|after| name <= after) {
+                continue;
+            }
+            // What the folder tells of its entries, a link's own type among it.
+            match entry.file_type() {
+                Ok(kind) if !kind.is_file() => {
+                    tracing::warn!(path = %entry.path().display(), "what is no file is not listed");
+                }
+                // Removed since the folder was read.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                kind => {
+                    kind.map_err(|error| at.io(error))?;
+                    names.push(name.to_owned());
+                }
+            }
         }
         Ok(names)
     }

@@ -44,7 +44,7 @@ async fn pages_of_any_size_make_up_the_whole() {
 }
 
 #[tokio::test]
-async fn what_is_no_record_is_not_listed() {
+async fn what_is_no_file_is_not_listed_and_what_is_damaged_is() {
     let at = Fixture::new();
     for name in ["a", "b", "c"] {
         at.put(&key(name), name).await;
@@ -56,12 +56,19 @@ async fn what_is_no_record_is_not_listed() {
     fs::write(record(".tmp-00000000000000000000000000000000"), "half").unwrap();
     fs::write(record("README"), "who put this here").unwrap();
     fs::create_dir(record("e@claude.json")).unwrap();
-    // A copy of a record must not show its key twice.
+    fs::write(record("no key.json"), "who put this here").unwrap();
+    fs::write(record("a-b+00000000000000000000000000000000@claude.json"), "garbage").unwrap();
+    // A copy of a record does not show its key twice: it is a damaged record of another.
     fs::copy(record("a@claude.json"), record("a2@claude.json")).unwrap();
     #[cfg(unix)]
     std::os::unix::fs::symlink(record("a@claude.json"), record("f@claude.json")).unwrap();
-    assert_eq!(pages(&at, 10).await, [key("a"), key("c")]);
-    assert_eq!(pages(&at, 1).await, [key("a"), key("c")]);
+    // Whoever asks for what is damaged, or newer, is told so; a list that hid it would make it look like nothing.
+    let wanted = ["a2", "a", "b", "c", "d"].map(key);
+    assert_eq!(pages(&at, 10).await, wanted);
+    assert_eq!(pages(&at, 1).await, wanted);
+    for name in ["a2", "b", "d"] {
+        assert!(at.store.load(&key(name)).await.is_err(), "{name}");
+    }
 }
 
 #[tokio::test]
