@@ -1,12 +1,12 @@
 //! Replacing a file as one step that survives a crash, and cleaning up after writers who did not.
 
-use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
 
+use crate::disk::{Disk, Entry, Kind};
 use crate::files::{self, Folder};
 
 const TEMPORARY: &str = ".tmp-";
@@ -21,56 +21,58 @@ pub(crate) fn unique() -> String {
 
 /// Puts the content at a path of this folder. After `Ok`, it is there also after a crash; before that, the old
 /// content or the new one, whole.
-pub(crate) fn replace(folder: &Folder, target: &Path, content: &[u8]) -> io::Result<()> {
-    let temporary = Temporary(Some(folder.path().join(format!("{TEMPORARY}{}", unique()))));
+pub(crate) fn replace(disk: &dyn Disk, folder: &Folder, target: &Path, content: &[u8]) -> io::Result<()> {
+    let temporary = Temporary { disk, path: Some(folder.path().join(format!("{TEMPORARY}{}", unique()))) };
     let path = temporary.path();
-    let mut file = files::create_new(path)?;
-    file.write_all(content)?;
+    let file = files::create_new(disk, path)?;
+    files::write(&*file, content, 0)?;
     file.sync_all()?;
     drop(file);
-    fs::rename(path, target)?;
+    disk.rename(path, target)?;
     temporary.arrived();
     folder.sync()
 }
 
 /// A file that is removed unless it arrives at its target.
-struct Temporary(Option<PathBuf>);
+struct Temporary<'a> {
+    disk: &'a dyn Disk,
+    path: Option<PathBuf>,
+}
 
-impl Temporary {
+impl Temporary<'_> {
     fn path(&self) -> &Path {
-        self.0.as_deref().unwrap_or(Path::new(""))
+        self.path.as_deref().unwrap_or(Path::new(""))
     }
 
     fn arrived(mut self) {
-        self.0 = None;
+        self.path = None;
     }
 }
 
-impl Drop for Temporary {
+impl Drop for Temporary<'_> {
     fn drop(&mut self) {
-        if let Some(path) = &self.0 {
+        if let Some(path) = &self.path {
             // What stays is ignored by all readers, and swept up later.
-            drop(fs::remove_file(path));
+            drop(self.disk.remove_file(path));
         }
     }
 }
 
 /// Removes the temporary files of writers that died: only regular files whose names are of our making.
 /// Failing to do so harms nothing.
-pub(crate) fn sweep(folder: &Folder) {
-    let Ok(entries) = fs::read_dir(folder.path()) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
+pub(crate) fn sweep(disk: &dyn Disk, folder: &Folder) {
+    let Ok(entries) = disk.entries(folder.path()) else { return };
+    for Entry { name, .. } in entries.flatten() {
         let Some(nonce) = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)) else { continue };
         if nonce.len() != 32 || !nonce.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
             continue;
         }
-        // The metadata of an entry is that of a link itself, not of what it points at.
-        let Ok(metadata) = entry.metadata() else { continue };
-        let age = metadata.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
-        if metadata.is_file() && age.is_some_and(|age| age > STALE) {
-            let removed = fs::remove_file(entry.path()).is_ok();
-            tracing::debug!(path = %entry.path().display(), removed, "a writer died and left a file");
+        let path = folder.path().join(&name);
+        let Ok(meta) = disk.look(&path) else { continue };
+        let age = meta.modified.and_then(|time| SystemTime::now().duration_since(time).ok());
+        if meta.kind == Kind::File && age.is_some_and(|age| age > STALE) {
+            let removed = disk.remove_file(&path).is_ok();
+            tracing::debug!(path = %path.display(), removed, "a writer died and left a file");
         }
     }
 }

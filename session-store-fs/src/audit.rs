@@ -1,15 +1,15 @@
 //! The audit log of a key: one entry a line, only ever added to.
 
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use session_core::error::{StoreError, StoreErrorKind};
 use session_core::{AuditEntry, AuditEvent, AuditSeq};
 
+use crate::disk::{Disk, DiskFile};
 use crate::error::{At, Finding};
-use crate::files::{self, Folder, Unopened};
+use crate::files::{self, Folder, Stream, Unopened};
 
 /// How much of the end is read to find the last number. More is read only where this holds no whole entry.
 const TAIL: u64 = 64 * 1024;
@@ -20,12 +20,17 @@ struct Numbered {
 }
 
 /// Adds an entry. The caller holds the key's write lock. After `Ok`, the entry survives a crash.
-pub(crate) fn append(path: &Path, folder: PathBuf, event: &AuditEvent) -> Result<AuditSeq, StoreError> {
+pub(crate) fn append(
+    disk: &dyn Disk,
+    path: &Path,
+    folder: PathBuf,
+    event: &AuditEvent,
+) -> Result<AuditSeq, StoreError> {
     let at = At::new("append_audit", path);
-    let (mut file, metadata) =
-        files::open_to_write(path).map_err(|unopened| unopened.at(at, StoreErrorKind::Other))?;
-    let length = metadata.len();
-    let end = find_end(&mut file, length).map_err(|error| at.io(error))?;
+    let (file, meta) =
+        files::open_to_write(disk, path).map_err(|unopened| unopened.at(at, StoreErrorKind::Other))?;
+    let length = meta.length;
+    let end = find_end(&*file, length).map_err(|error| at.io(error))?;
     let Some(number) = end.last.0.checked_add(1) else {
         return Err(at.error(StoreErrorKind::Corrupt, Finding::Exhausted));
     };
@@ -37,20 +42,19 @@ pub(crate) fn append(path: &Path, folder: PathBuf, event: &AuditEvent) -> Result
         tracing::warn!(path = %path.display(), "the last entry was cut off; it is ended and left as it is");
         line.insert(0, b'\n');
     }
-    if let Err(error) = add(&mut file, length, &line) {
+    if let Err(error) = add(&*file, length, &line) {
         // Half an entry helps nobody. Where even this fails, the next writer ends the line.
         drop(file.set_len(length));
         return Err(at.io(error));
     }
     if length == 0 {
-        Folder::open(at.operation, folder)?.sync().map_err(|error| at.io(error))?;
+        Folder::open(disk, at.operation, folder)?.sync().map_err(|error| at.io(error))?;
     }
     Ok(seq)
 }
 
-fn add(file: &mut File, length: u64, line: &[u8]) -> io::Result<()> {
-    file.seek(SeekFrom::Start(length))?;
-    file.write_all(line)?;
+fn add(file: &dyn DiskFile, length: u64, line: &[u8]) -> io::Result<()> {
+    files::write(file, line, length)?;
     file.sync_data()
 }
 
@@ -62,13 +66,11 @@ struct End {
     torn: bool,
 }
 
-fn find_end(file: &mut File, length: u64) -> io::Result<End> {
+fn find_end(file: &dyn DiskFile, length: u64) -> io::Result<End> {
     let mut window = TAIL;
     loop {
         let from = length.saturating_sub(window);
-        file.seek(SeekFrom::Start(from))?;
-        let mut tail = Vec::new();
-        Read::by_ref(file).take(length - from).read_to_end(&mut tail)?;
+        let tail = files::read(file, from, length - from)?;
         // The first part of a window may be the end of a line; it is no entry then, and does not parse.
         let numbers = tail.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
         let last = numbers.map(|Numbered { seq }| seq).max();
@@ -83,17 +85,18 @@ fn find_end(file: &mut File, length: u64) -> io::Result<End> {
 
 /// Reads the entries after a number, oldest first. Damaged lines are passed over.
 pub(crate) fn read(
+    disk: &dyn Disk,
     path: &Path,
     folder: &Path,
     after: Option<AuditSeq>,
 ) -> Result<Vec<AuditEntry>, StoreError> {
     let at = At::new("audit", path);
-    let file = match files::open_to_read(path) {
+    let file = match files::open_to_read(disk, path) {
         Ok((file, _)) => file,
-        Err(Unopened::Absent) if folder.is_dir() => return Ok(Vec::new()),
+        Err(Unopened::Absent) if disk.is_folder(folder) => return Ok(Vec::new()),
         Err(unopened) => return Err(unopened.at(at, StoreErrorKind::Other)),
     };
-    let mut reader = BufReader::new(file);
+    let mut reader = BufReader::new(Stream::new(file));
     let mut entries = Vec::new();
     let mut line = Vec::new();
     loop {

@@ -1,12 +1,12 @@
 //! Opening files and folders that are what they should be: no link is followed, nothing blocks, nothing is
-//! readable for others, whatever the umask.
+//! readable for others, whatever the umask. And reading and writing them to the end.
 
-use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use session_core::error::{StoreError, StoreErrorKind};
 
+use crate::disk::{Access, Disk, DiskFile, DiskFolder, Kind, Meta};
 use crate::error::{At, Finding};
 
 /// Why a file could not be opened.
@@ -32,161 +32,166 @@ impl Unopened {
 }
 
 /// Opens a regular file for reading.
-pub(crate) fn open_to_read(path: &Path) -> Result<(File, Metadata), Unopened> {
-    open(path, OpenOptions::new().read(true))
+pub(crate) fn open_to_read(disk: &dyn Disk, path: &Path) -> Result<(Box<dyn DiskFile>, Meta), Unopened> {
+    open(disk, path, Access::Read)
 }
 
 /// Opens or creates a regular file for reading and writing, private to its owner.
-pub(crate) fn open_to_write(path: &Path) -> Result<(File, Metadata), Unopened> {
-    let (file, metadata) = open(path, OpenOptions::new().read(true).write(true).create(true))?;
-    make_private(&file, &metadata).map_err(Unopened::Failed)?;
-    Ok((file, metadata))
+pub(crate) fn open_to_write(disk: &dyn Disk, path: &Path) -> Result<(Box<dyn DiskFile>, Meta), Unopened> {
+    let (file, meta) = open(disk, path, Access::Write)?;
+    make_private(&*file, &meta).map_err(Unopened::Failed)?;
+    Ok((file, meta))
 }
 
 /// Creates a file that was not there, private to its owner.
-pub(crate) fn create_new(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let file = private_options(options.write(true).create_new(true)).open(path)?;
-    make_private(&file, &file.metadata()?)?;
+pub(crate) fn create_new(disk: &dyn Disk, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+    let file = disk.open(path, Access::New)?;
+    make_private(&*file, &file.meta()?)?;
     Ok(file)
 }
 
-fn open(path: &Path, options: &mut OpenOptions) -> Result<(File, Metadata), Unopened> {
-    let file = private_options(options).open(path).map_err(|error| match fs::symlink_metadata(path) {
+fn open(disk: &dyn Disk, path: &Path, access: Access) -> Result<(Box<dyn DiskFile>, Meta), Unopened> {
+    let file = disk.open(path, access).map_err(|error| match disk.look(path) {
         _ if error.kind() == io::ErrorKind::NotFound => Unopened::Absent,
-        Ok(metadata) if !metadata.is_file() => Unopened::NotAFile(describe(&metadata)),
+        Ok(meta) if meta.kind != Kind::File => Unopened::NotAFile(meta.kind.describe()),
         _ => Unopened::Failed(error),
     })?;
-    let metadata = file.metadata().map_err(Unopened::Failed)?;
-    if metadata.is_file() { Ok((file, metadata)) } else { Err(Unopened::NotAFile(describe(&metadata))) }
+    let meta = file.meta().map_err(Unopened::Failed)?;
+    if meta.kind == Kind::File { Ok((file, meta)) } else { Err(Unopened::NotAFile(meta.kind.describe())) }
 }
 
-/// What stands there, in words.
-pub(crate) fn describe(metadata: &Metadata) -> &'static str {
-    if metadata.is_symlink() {
-        "a symbolic link"
-    } else if metadata.is_dir() {
-        "a directory"
-    } else if metadata.is_file() {
-        "a file"
-    } else {
-        "a pipe, a socket or a device"
-    }
-}
-
-/// Without `O_NONBLOCK`, opening a pipe would wait for its other end. (std adds `O_CLOEXEC`.)
-#[cfg(unix)]
-fn private_options(options: &mut OpenOptions) -> &mut OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt as _;
-
-    use rustix::fs::OFlags;
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    options.mode(0o600).custom_flags(flags.bits().cast_signed())
-}
-
-#[cfg(not(unix))]
-fn private_options(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
-}
-
-#[cfg(unix)]
-fn make_private(file: &File, metadata: &Metadata) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    if metadata.permissions().mode() & 0o7777 == 0o600 {
+/// A umask may have taken rights away, or somebody given some.
+fn make_private(file: &dyn DiskFile, meta: &Meta) -> io::Result<()> {
+    #[cfg(unix)]
+    if meta.unix.mode == 0o600 {
         return Ok(());
     }
-    file.set_permissions(fs::Permissions::from_mode(0o600))
-}
-
-#[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "fails on Unix")]
-const fn make_private(_: &File, _: &Metadata) -> io::Result<()> {
-    Ok(())
+    #[cfg(not(unix))]
+    let _ = meta;
+    file.make_private()
 }
 
 /// Whether the open file still is what the path names.
 #[cfg(unix)]
-pub(crate) fn still_at(metadata: &Metadata, path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|there| same(metadata, &there))
+pub(crate) fn still_at(disk: &dyn Disk, meta: &Meta, path: &Path) -> bool {
+    disk.look(path).is_ok_and(|there| same(meta, &there))
 }
 
 /// Whether both are of one file.
 #[cfg(unix)]
-pub(crate) fn same(a: &Metadata, b: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
+pub(crate) fn same(a: &Meta, b: &Meta) -> bool {
+    a.unix.identity == b.unix.identity
 }
 
 #[cfg(not(unix))]
-pub(crate) const fn same(_: &Metadata, _: &Metadata) -> bool {
+pub(crate) const fn same(_: &Meta, _: &Meta) -> bool {
     true
 }
 
 /// An open file cannot be removed or replaced here.
 #[cfg(not(unix))]
-pub(crate) const fn still_at(_: &Metadata, _: &Path) -> bool {
+pub(crate) const fn still_at(_: &dyn Disk, _: &Meta, _: &Path) -> bool {
     true
+}
+
+/// Reads this part of a file, or as much of it as is there.
+pub(crate) fn read(file: &dyn DiskFile, from: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    read_on(file, &mut bytes, from, length)?;
+    Ok(bytes)
+}
+
+/// Adds this part of a file to what was read of it before.
+pub(crate) fn read_on(file: &dyn DiskFile, bytes: &mut Vec<u8>, from: u64, length: u64) -> io::Result<()> {
+    let old = bytes.len();
+    let wanted = usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    bytes.try_reserve_exact(wanted)?;
+    bytes.resize(old + wanted, 0);
+    let mut done = 0;
+    while done < wanted {
+        match file.read_at(&mut bytes[old + done..], from + done as u64) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(old + done);
+    Ok(())
+}
+
+/// Writes all of this to a place in a file.
+pub(crate) fn write(file: &dyn DiskFile, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write_at(bytes, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => {
+                bytes = &bytes[count..];
+                offset += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// A file as a stream, from its beginning.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    file: Box<dyn DiskFile>,
+    offset: u64,
+}
+
+impl Stream {
+    pub(crate) fn new(file: Box<dyn DiskFile>) -> Self {
+        Self { file, offset: 0 }
+    }
+}
+
+impl io::Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(buffer, self.offset)?;
+        self.offset += count as u64;
+        Ok(count)
+    }
 }
 
 /// A folder of the store, open so that a change of its entries can be made durable.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    #[cfg(unix)]
-    handle: File,
+    handle: Box<dyn DiskFolder>,
 }
 
 impl Folder {
     /// Opens a folder. A link in its place is not followed.
-    #[cfg(unix)]
-    pub(crate) fn open(operation: &'static str, path: PathBuf) -> Result<Self, StoreError> {
-        use std::os::unix::fs::OpenOptionsExt as _;
-
-        use rustix::fs::OFlags;
-        let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
-        match OpenOptions::new().read(true).custom_flags(flags).open(&path) {
-            Ok(handle) => Ok(Self { path, handle }),
-            Err(error) => Err(Self::unopened(At::new(operation, &path), error)),
-        }
-    }
-
-    /// Looks for a folder.
-    #[cfg(not(unix))]
-    pub(crate) fn open(operation: &'static str, path: PathBuf) -> Result<Self, StoreError> {
-        match fs::symlink_metadata(&path) {
-            Ok(metadata) if metadata.is_dir() => Ok(Self { path }),
-            Ok(_) => Err(Self::unopened(At::new(operation, &path), io::ErrorKind::NotADirectory.into())),
-            Err(error) => Err(Self::unopened(At::new(operation, &path), error)),
-        }
-    }
-
-    fn unopened(at: At<'_>, error: io::Error) -> StoreError {
-        match fs::symlink_metadata(at.path) {
-            _ if error.kind() == io::ErrorKind::NotFound => at.gone(at.path),
-            Ok(metadata) if !metadata.is_dir() => {
-                at.error(StoreErrorKind::Other, Finding::NotADirectory(describe(&metadata)))
+    pub(crate) fn open(disk: &dyn Disk, operation: &'static str, path: PathBuf) -> Result<Self, StoreError> {
+        let at = At::new(operation, &path);
+        let handle = disk.open_folder(&path).map_err(|error| match disk.look(&path) {
+            _ if error.kind() == io::ErrorKind::NotFound => at.gone(&path),
+            Ok(meta) if meta.kind != Kind::Folder => {
+                at.error(StoreErrorKind::Other, Finding::NotADirectory(meta.kind.describe()))
             }
             _ => at.io(error),
-        }
+        })?;
+        Ok(Self { path, handle })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes the entries durable, as far as the file system can: some have no such call, and say so.
-    #[cfg(unix)]
+    /// Makes the entries durable, as far as the file system can.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        match self.handle.sync_all() {
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-            result => result,
-        }
+        sync(&*self.handle)
     }
+}
 
-    /// There is no such call here.
-    #[cfg(not(unix))]
-    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "fails on Unix")]
-    pub(crate) const fn sync(&self) -> io::Result<()> {
-        Ok(())
+/// Some file systems cannot make entries durable, and say so.
+pub(crate) fn sync(folder: &dyn DiskFolder) -> io::Result<()> {
+    match folder.sync() {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        result => result,
     }
 }

@@ -2,6 +2,7 @@
 
 mod atomic;
 mod audit;
+mod disk;
 mod error;
 mod files;
 mod layout;

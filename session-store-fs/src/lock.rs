@@ -4,16 +4,17 @@
 //! by an explicit call, not by closing alone: a child process that was just forked has the same open file
 //! until it executes its program.
 
-use std::fs::{File, Metadata, TryLockError};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use session_core::error::{StoreError, StoreErrorKind};
 use session_core::{Holder, Lease, LeaseOutcome};
 
+use crate::disk::{Disk, DiskFile, Meta};
 use crate::error::{At, Finding};
 use crate::files::{self, Unopened};
 
@@ -26,7 +27,7 @@ const SLOT: usize = 1024;
 
 /// A locked file, and which one it was when it was locked.
 #[derive(Debug)]
-pub(crate) struct Locked(File, Metadata);
+pub(crate) struct Locked(Box<dyn DiskFile>, Meta);
 
 impl Drop for Locked {
     fn drop(&mut self) {
@@ -37,33 +38,32 @@ impl Drop for Locked {
 
 enum Attempt {
     Locked(Locked),
-    HeldBy(File),
+    HeldBy(Box<dyn DiskFile>),
 }
 
-fn attempt(at: At<'_>) -> Result<Attempt, StoreError> {
+fn attempt(disk: &dyn Disk, at: At<'_>) -> Result<Attempt, StoreError> {
     loop {
-        let (file, metadata) =
-            files::open_to_write(at.path).map_err(|unopened| unopened.at(at, StoreErrorKind::Other))?;
-        match file.try_lock() {
-            // Someone may have removed the file in between; a lock on it would exclude nobody.
-            Ok(()) if files::still_at(&metadata, at.path) => {
-                return Ok(Attempt::Locked(Locked(file, metadata)));
-            }
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(Attempt::HeldBy(file)),
-            Err(TryLockError::Error(error)) => return Err(at.io(error)),
+        let (file, meta) =
+            files::open_to_write(disk, at.path).map_err(|unopened| unopened.at(at, StoreErrorKind::Other))?;
+        if !file.try_lock().map_err(|error| at.io(error))? {
+            return Ok(Attempt::HeldBy(file));
+        }
+        let locked = Locked(file, meta);
+        // Someone may have removed the file in between; a lock on it would exclude nobody.
+        if files::still_at(disk, &meta, at.path) {
+            return Ok(Attempt::Locked(locked));
         }
     }
 }
 
 /// Takes the lock of a write, waiting a bounded time. There is no wait without end in the kernel: a writer
 /// that was stopped must not stop all others for good.
-pub(crate) fn for_write(operation: &'static str, path: &Path) -> Result<Locked, StoreError> {
+pub(crate) fn for_write(disk: &dyn Disk, operation: &'static str, path: &Path) -> Result<Locked, StoreError> {
     let at = At::new(operation, path);
     let start = Instant::now();
     let mut pause = Duration::from_micros(100);
     loop {
-        if let Attempt::Locked(locked) = attempt(at)? {
+        if let Attempt::Locked(locked) = attempt(disk, at)? {
             return Ok(locked);
         }
         if start.elapsed() > PATIENCE {
@@ -75,85 +75,101 @@ pub(crate) fn for_write(operation: &'static str, path: &Path) -> Result<Locked, 
 }
 
 /// One grant, as the lock file keeps it.
-#[derive(Debug, Serialize, Deserialize)]
-struct Grant {
-    /// As it comes: who cannot be read does not hide the number.
-    #[serde(default)]
-    holder: Option<serde_json::Value>,
+#[derive(Serialize)]
+struct Grant<'a> {
     fence: u64,
+    holder: Option<&'a Holder>,
+}
+
+/// What has to be read of a grant: who cannot be read does not hide the number.
+#[derive(Deserialize)]
+struct Number {
+    fence: u64,
+}
+
+/// Who it was.
+#[derive(Deserialize)]
+struct Named {
+    fence: u64,
+    holder: Holder,
 }
 
 /// Takes the lease, without waiting. A crash of the machine may take the number of a grant away, and every holder with it:
 /// what has to be greater then is the number that a record was `written` under, and no more.
 pub(crate) fn lease(
+    disk: &dyn Disk,
     path: &Path,
     holder: &Holder,
     written: impl FnOnce() -> u64,
 ) -> Result<LeaseOutcome, StoreError> {
     let at = At::new("lease", path);
-    let mut locked = match attempt(at)? {
+    let locked = match attempt(disk, at)? {
         Attempt::Locked(locked) => locked,
-        Attempt::HeldBy(mut file) => {
+        Attempt::HeldBy(file) => {
             // A hint, read while the holder may be writing it.
-            let last = read(&mut file).ok().and_then(|content| last_grant(&content));
-            let by = last.and_then(|grant| serde_json::from_value(grant.holder?).ok());
+            let by = read(&*file).ok().and_then(|content| last_holder(&content));
             return Ok(LeaseOutcome::Busy { by });
         }
     };
-    let content = read(&mut locked.0).map_err(|error| at.io(error))?;
-    let last = last_grant(&content).map_or(0, |grant| grant.fence);
+    let content = read(&*locked.0).map_err(|error| at.io(error))?;
+    let last = last_grant(&content);
     if last == 0 && !content.is_empty() {
         tracing::warn!(path = %path.display(), "the lock file holds no readable number; counting anew");
     }
     let next = last.max(written()).checked_add(1);
     let fence = next.ok_or_else(|| at.error(StoreErrorKind::Corrupt, Finding::Exhausted))?;
-    write(&mut locked.0, holder, fence, content.len()).map_err(|error| at.io(error))?;
+    write(&*locked.0, holder, fence, content.len()).map_err(|error| at.io(error))?;
     Ok(LeaseOutcome::Held(Lease::new(fence, locked)))
 }
 
 /// The number of a later grant than this lease, where there is one: by the lock file, by what the record was `written` under,
 /// or because another file stands in the place of the one that was locked, after somebody removed it.
 pub(crate) fn later_grant(
+    disk: &dyn Disk,
     operation: &'static str,
     path: &Path,
     lease: &Lease,
     written: u64,
 ) -> Result<Option<u64>, StoreError> {
     let at = At::new(operation, path);
-    let (mut file, there) = match files::open_to_read(path) {
+    let (file, there) = match files::open_to_read(disk, path) {
         Ok(opened) => opened,
         Err(Unopened::Absent) => return Ok((lease.fence() < written).then_some(written)),
         Err(unopened) => return Err(unopened.at(at, StoreErrorKind::Other)),
     };
-    let content = read(&mut file).map_err(|error| at.io(error))?;
-    let latest = last_grant(&content).map_or(0, |grant| grant.fence).max(written);
+    let content = read(&*file).map_err(|error| at.io(error))?;
+    let latest = last_grant(&content).max(written);
     let another = lease.guard::<Locked>().is_some_and(|Locked(_, locked)| !files::same(locked, &there));
     Ok((another || lease.fence() < latest).then_some(latest))
 }
 
-fn read(file: &mut File) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    file.seek(SeekFrom::Start(0))?;
-    file.take(2 * SLOT as u64).read_to_end(&mut content)?;
-    Ok(content)
+fn read(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
+    files::read(file, 0, 2 * SLOT as u64)
 }
 
-/// The grant with the highest number among what can be read, whether a half is whole or a line is.
-fn last_grant(content: &[u8]) -> Option<Grant> {
-    let halves = content.chunks(SLOT);
-    let lines = content.split(|b| *b == b'\n');
-    halves
-        .chain(lines)
-        .filter_map(|part| serde_json::from_slice::<Grant>(part).ok())
-        .max_by_key(|grant| grant.fence)
+/// The highest number of a grant among what can be read; zero where there is none.
+fn last_grant(content: &[u8]) -> u64 {
+    parts(content).into_iter().map(|Number { fence }| fence).max().unwrap_or_default()
 }
 
-fn write(file: &mut File, holder: &Holder, fence: u64, length: usize) -> io::Result<()> {
-    let whole = Grant { holder: Some(serde_json::to_value(holder)?), fence };
-    let line = match serde_json::to_vec(&whole)? {
+/// Who was granted the lease last, where that can be read.
+fn last_holder(content: &[u8]) -> Option<Holder> {
+    let last = parts(content).into_iter().max_by_key(|Named { fence, .. }| *fence)?;
+    (last.fence == last_grant(content)).then_some(last.holder)
+}
+
+/// What can be read: halves that are whole, or lines where there is none.
+fn parts<T: DeserializeOwned>(content: &[u8]) -> Vec<T> {
+    let read = |part: &[u8]| serde_json::from_slice(part.trim_ascii_end()).ok();
+    let halves: Vec<T> = content.chunks(SLOT).filter_map(read).collect();
+    if halves.is_empty() { content.split(|b| *b == b'\n').filter_map(read).collect() } else { halves }
+}
+
+fn write(file: &dyn DiskFile, holder: &Holder, fence: u64, length: usize) -> io::Result<()> {
+    let line = match serde_json::to_vec(&Grant { fence, holder: Some(holder) })? {
         line if line.len() < SLOT => line,
         // A host name beyond all limits is worth less than the number.
-        _ => serde_json::to_vec(&Grant { holder: None, fence })?,
+        _ => serde_json::to_vec(&Grant { fence, holder: None })?,
     };
     let slot = |mut line: Vec<u8>| {
         line.resize(SLOT - 1, b' ');
@@ -163,11 +179,9 @@ fn write(file: &mut File, holder: &Holder, fence: u64, length: usize) -> io::Res
     let half = usize::from(fence % 2 == 1);
     if half == 1 && length < SLOT {
         // A new file gets both halves at once; from then on, a grant needs no space on the disk.
-        file.seek(SeekFrom::Start(0))?;
-        file.write_all(&slot(Vec::new()))?;
+        files::write(file, &slot(Vec::new()), 0)?;
     }
-    file.seek(SeekFrom::Start((half * SLOT) as u64))?;
-    file.write_all(&slot(line))
+    files::write(file, &slot(line), (half * SLOT) as u64)
 }
 
 #[cfg(test)]
@@ -178,57 +192,61 @@ mod tests {
         Holder { host: host.to_owned(), pid: 7, since: None }
     }
 
-    fn grant(file: &mut File, fence: u64, host: &str) {
+    fn grant(file: &dyn DiskFile, fence: u64, host: &str) {
         let length = read(file).unwrap().len();
         write(file, &holder(host), fence, length).unwrap();
     }
 
     #[test]
     fn a_grant_cut_off_anywhere_keeps_the_number_before_it() {
-        let mut file = tempfile::tempfile().unwrap();
+        let file = &tempfile::tempfile().unwrap();
         for fence in 1..=6 {
-            grant(&mut file, fence, "a");
+            grant(file, fence, "a");
         }
-        let before = read(&mut file).unwrap();
-        grant(&mut file, 7, "b");
-        let after = read(&mut file).unwrap();
+        let before = read(file).unwrap();
+        grant(file, 7, "b");
+        let after = read(file).unwrap();
         assert_eq!(after.len(), 2 * SLOT);
         let half = before.iter().zip(&after).position(|(old, new)| old != new).unwrap() / SLOT * SLOT;
         for cut in half..half + SLOT {
             // The first bytes arrived, the rest of that half is old, or zeros.
             let mut torn = [&after[..cut], &before[cut..]].concat();
-            let fence = last_grant(&torn).unwrap().fence;
+            let fence = last_grant(&torn);
             assert!(fence == 6 || fence == 7, "{cut}: {fence}");
             torn[cut..half + SLOT].fill(0);
-            assert!(last_grant(&torn).unwrap().fence >= 6, "{cut}");
+            assert!(last_grant(&torn) >= 6, "{cut}");
         }
     }
 
     #[test]
     fn what_can_be_read_of_a_strange_file_counts() {
         for (content, fence) in [
-            (&b""[..], None),
-            (b"garbage", None),
-            (b"{\"fence\":9}", Some(9)),
-            (b"{\"holder\":\"who\",\"fence\":9}\n{\"fence\":12", Some(9)),
-            (b"{\"fence\":3}\n\x00\xff\n{\"fence\":8}\n", Some(8)),
+            (&b""[..], 0),
+            (b"garbage", 0),
+            (b"{\"fence\":9}", 9),
+            (b"{\"holder\":\"who\",\"fence\":9}\n{\"fence\":12", 9),
+            (b"{\"fence\":3}\n\x00\xff\n{\"fence\":8}\n", 8),
         ] {
-            assert_eq!(last_grant(content).map(|grant| grant.fence), fence);
+            assert_eq!(last_grant(content), fence);
         }
         // A short file, such as one made by hand, keeps its number across the next two grants.
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(b"{\"fence\":9}\n").unwrap();
+        let file = &tempfile::tempfile().unwrap();
+        files::write(file, b"{\"fence\":9}\n", 0).unwrap();
         for fence in 10..13 {
-            assert_eq!(last_grant(&read(&mut file).unwrap()).unwrap().fence, fence - 1);
-            grant(&mut file, fence, "a");
+            assert_eq!(last_grant(&read(file).unwrap()), fence - 1);
+            grant(file, fence, "a");
         }
     }
 
     #[test]
     fn an_endless_host_name_costs_the_name_only() {
-        let mut file = tempfile::tempfile().unwrap();
-        grant(&mut file, 1, &"h".repeat(5000));
-        let last = last_grant(&read(&mut file).unwrap()).unwrap();
-        assert_eq!((last.fence, last.holder.is_none()), (1, true));
+        let file = &tempfile::tempfile().unwrap();
+        grant(file, 1, &"h".repeat(5000));
+        let content = read(file).unwrap();
+        assert_eq!((last_grant(&content), last_holder(&content)), (1, None));
+        grant(file, 2, "a");
+        assert_eq!(last_holder(&read(file).unwrap()), Some(holder("a")));
+        grant(file, 3, &"h".repeat(5000));
+        assert_eq!(last_holder(&read(file).unwrap()), None, "not the one before");
     }
 }

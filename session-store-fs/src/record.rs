@@ -78,42 +78,46 @@ pub(crate) fn header(start: &[u8]) -> Result<(Header, usize), Unreadable> {
         return Err(Unreadable::Header("no end of line".to_owned()));
     };
     let line = &bounded[..end];
-    // The format first: how a newer header goes on is not known here.
-    match serde_json::from_slice::<Versioned>(line) {
-        Ok(Versioned { store: STORE_FORMAT }) => {}
-        Ok(Versioned { store }) if store > STORE_FORMAT => return Err(Unreadable::Newer(store)),
-        Ok(Versioned { store }) => return Err(Unreadable::Header(format!("format {store} is not known"))),
-        Err(error) => return Err(Unreadable::Header(error.to_string())),
-    }
-    let header: Header =
-        serde_json::from_slice(line).map_err(|error| Unreadable::Header(error.to_string()))?;
+    let header = match serde_json::from_slice::<Header>(line) {
+        Ok(header) if header.store == STORE_FORMAT => header,
+        read => return Err(not_ours(line, read.err())),
+    };
     match counter(&header.revision) {
         Some(_) => Ok((header, end + 1)),
         None => Err(Unreadable::Header("the revision is malformed".to_owned())),
     }
 }
 
-/// Whether a file that begins like this is as long as its header promises.
-pub(crate) fn check_length(start: &[u8], file: u64) -> Result<(), Unreadable> {
-    let (header, length) = header(start)?;
-    let found = file.saturating_sub(length as u64);
-    if header.length == found { Ok(()) } else { Err(Unreadable::Length { promised: header.length, found }) }
+/// The format decides: how a newer header goes on is not known here.
+fn not_ours(line: &[u8], error: Option<serde_json::Error>) -> Unreadable {
+    match (serde_json::from_slice::<Versioned>(line), error) {
+        (Ok(Versioned { store }), _) if store > STORE_FORMAT => Unreadable::Newer(store),
+        (Ok(Versioned { store }), _) if store < STORE_FORMAT => {
+            Unreadable::Header(format!("format {store} is not known"))
+        }
+        (Ok(_), Some(error)) | (Err(error), _) => Unreadable::Header(error.to_string()),
+        (Ok(Versioned { store }), None) => Unreadable::Header(format!("format {store} is told twice")),
+    }
 }
 
-/// Reads a record of this key.
-pub(crate) fn decode(mut bytes: Vec<u8>, key: &SessionKey) -> Result<Record, Unreadable> {
-    let (header, length) = header(&bytes)?;
-    if header.key != *key {
-        return Err(Unreadable::OtherKey(header.key.to_string()));
+impl Header {
+    /// Whether so many bytes are what the header promises.
+    pub(crate) fn check_length(&self, found: u64) -> Result<(), Unreadable> {
+        let promised = self.length;
+        if promised == found { Ok(()) } else { Err(Unreadable::Length { promised, found }) }
     }
-    let document = bytes.split_off(length);
-    if document.len() as u64 != header.length {
-        return Err(Unreadable::Length { promised: header.length, found: document.len() as u64 });
+
+    /// The record, of this key and with what follows the header.
+    pub(crate) fn with(self, document: Vec<u8>, key: &SessionKey) -> Result<Record, Unreadable> {
+        if self.key != *key {
+            return Err(Unreadable::OtherKey(self.key.to_string()));
+        }
+        self.check_length(document.len() as u64)?;
+        if hex(&Sha256::digest(&document)) != self.sha256 {
+            return Err(Unreadable::Hash);
+        }
+        Ok(Record { revision: self.revision, fence: self.fence, document })
     }
-    if hex(&Sha256::digest(&document)) != header.sha256 {
-        return Err(Unreadable::Hash);
-    }
-    Ok(Record { revision: header.revision, fence: header.fence, document })
 }
 
 /// The revision after this one. The count is for people; the random part alone keeps a revision from being
@@ -134,6 +138,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Reads a whole record of this key.
+    fn decode(mut bytes: Vec<u8>, key: &SessionKey) -> Result<Record, Unreadable> {
+        let (header, length) = header(&bytes)?;
+        header.with(bytes.split_off(length), key)
+    }
 
     fn key() -> SessionKey {
         SessionKey::new("issue/42 \"x\\y\"", "claude").unwrap()

@@ -1,15 +1,15 @@
 //! What is done with records, as blocking calls.
 
-use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use session_core::error::{StoreError, StoreErrorKind};
 use session_core::{Document, Guard, Lease, ListOptions, Page, Removed, Saved, SessionKey};
 
 use crate::atomic;
+use crate::disk::{Disk, DiskFile, Entry, Kind, Meta};
 use crate::error::At;
 use crate::files::{self, Folder, Unopened};
 use crate::layout::{self, Layout};
@@ -22,13 +22,14 @@ const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 /// The records of one store.
 #[derive(Debug)]
 pub(crate) struct Records {
+    pub(crate) disk: Arc<dyn Disk>,
     pub(crate) layout: Layout,
     swept: Mutex<Option<Instant>>,
 }
 
 impl Records {
-    pub(crate) const fn new(layout: Layout) -> Self {
-        Self { layout, swept: Mutex::new(None) }
+    pub(crate) const fn new(disk: Arc<dyn Disk>, layout: Layout) -> Self {
+        Self { disk, layout, swept: Mutex::new(None) }
     }
 
     /// Reads a record. Needs no lock: a record is replaced as a whole.
@@ -39,18 +40,21 @@ impl Records {
     ) -> Result<Option<Record>, StoreError> {
         let path = self.layout.record(key);
         let at = At::new(operation, &path);
-        let (mut file, metadata) = match files::open_to_read(&path) {
+        let (file, meta) = match files::open_to_read(&*self.disk, &path) {
             Ok(opened) => opened,
             // Nothing in a folder that is there; a folder that has gone may have held anything.
-            Err(Unopened::Absent) if self.layout.records().is_dir() => return Ok(None),
+            Err(Unopened::Absent) if self.disk.is_folder(&self.layout.records()) => return Ok(None),
             Err(unopened) => return Err(unopened.at(at, StoreErrorKind::Corrupt)),
         };
-        let mut bytes = Vec::new();
-        read_start(&mut file, &mut bytes).map_err(|error| at.io(error))?;
+        let mut bytes = read_start(&*file, &meta).map_err(|error| at.io(error))?;
+        let (header, length) = record::header(&bytes).map_err(|error| unreadable(at, error))?;
         // What is no record is not read to its end, however long it is.
-        record::check_length(&bytes, metadata.len()).map_err(|error| unreadable(at, error))?;
-        file.read_to_end(&mut bytes).map_err(|error| at.io(error))?;
-        record::decode(bytes, key).map(Some).map_err(|error| unreadable(at, error))
+        let promised = header.check_length(meta.length.saturating_sub(length as u64));
+        promised.map_err(|error| unreadable(at, error))?;
+        let (from, rest) = (bytes.len() as u64, meta.length.saturating_sub(bytes.len() as u64));
+        files::read_on(&*file, &mut bytes, from, rest).map_err(|error| at.io(error))?;
+        bytes.drain(..length);
+        header.with(bytes, key).map(Some).map_err(|error| unreadable(at, error))
     }
 
     pub(crate) fn save(
@@ -60,12 +64,13 @@ impl Records {
         guard: &Guard,
         lease: Option<&Lease>,
     ) -> Result<Saved, StoreError> {
-        let _lock = lock::for_write("save", &self.layout.write_lock(key))?;
+        let _lock = lock::for_write(&*self.disk, "save", &self.layout.write_lock(key))?;
         // Unreadable content is not written over: its bytes are to be set aside, and a newer version's kept.
         let current = self.read("save", key)?;
         let written = current.as_ref().map_or(0, |record| record.fence);
         if let Some(lease) = lease
-            && let Some(latest) = lock::later_grant("save", &self.layout.lease_lock(key), lease, written)?
+            && let Some(latest) =
+                lock::later_grant(&*self.disk, "save", &self.layout.lease_lock(key), lease, written)?
         {
             return Ok(Saved::Fenced { latest });
         }
@@ -74,42 +79,42 @@ impl Records {
             return Ok(Saved::Refused { current });
         }
         let revision = record::next_revision(current.as_ref(), &atomic::unique());
-        let folder = Folder::open("save", self.layout.records())?;
+        let folder = Folder::open(&*self.disk, "save", self.layout.records())?;
         self.sweep_sometimes(&folder);
         let path = self.layout.record(key);
         let fence = lease.map_or(written, Lease::fence);
         let content = record::encode(key, &revision, fence, document.as_bytes());
-        atomic::replace(&folder, &path, &content).map_err(|error| At::new("save", &path).io(error))?;
+        atomic::replace(&*self.disk, &folder, &path, &content)
+            .map_err(|error| At::new("save", &path).io(error))?;
         Ok(Saved::Done(revision))
     }
 
     /// The number of the grant that wrote the record, as far as its first line can be read.
     pub(crate) fn written_fence(&self, key: &SessionKey) -> u64 {
-        let Ok((mut file, _)) = files::open_to_read(&self.layout.record(key)) else { return 0 };
-        let mut start = Vec::new();
-        let read = read_start(&mut file, &mut start).is_ok();
-        let header = record::header(&start).ok().filter(|(header, _)| read && header.key == *key);
+        let Ok((file, meta)) = files::open_to_read(&*self.disk, &self.layout.record(key)) else { return 0 };
+        let Ok(start) = read_start(&*file, &meta) else { return 0 };
+        let header = record::header(&start).ok().filter(|(header, _)| header.key == *key);
         header.map_or(0, |(header, _)| header.fence)
     }
 
     pub(crate) fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
-        let _lock = lock::for_write("remove", &self.layout.write_lock(key))?;
+        let _lock = lock::for_write(&*self.disk, "remove", &self.layout.write_lock(key))?;
         let Some(Record { revision: current, .. }) = self.read("remove", key)? else {
             return Ok(Removed::NothingThere);
         };
         if !guard.admits(Some(&current)) {
             return Ok(Removed::Refused { current });
         }
-        let folder = Folder::open("remove", self.layout.records())?;
+        let folder = Folder::open(&*self.disk, "remove", self.layout.records())?;
         let path = self.layout.record(key);
-        let removed = fs::remove_file(&path).and_then(|()| folder.sync());
+        let removed = self.disk.remove_file(&path).and_then(|()| folder.sync());
         removed.map_err(|error| At::new("remove", &path).io(error))?;
         Ok(Removed::Done)
     }
 
     /// Moves whatever stands in the place of a record: a file, a link itself, a directory.
     pub(crate) fn set_aside(&self, key: &SessionKey, guard: &Guard) -> Result<Option<String>, StoreError> {
-        let _lock = lock::for_write("set_aside", &self.layout.write_lock(key))?;
+        let _lock = lock::for_write(&*self.disk, "set_aside", &self.layout.write_lock(key))?;
         match self.read("set_aside", key) {
             Ok(None) => return Ok(None),
             // A newer version can read it.
@@ -120,10 +125,11 @@ impl Records {
             Ok(Some(_)) | Err(_) => return Ok(None),
         }
         let path = self.layout.record(key);
-        let records = Folder::open("set_aside", self.layout.records())?;
-        let quarantine = Folder::open("set_aside", self.layout.quarantine())?;
+        let records = Folder::open(&*self.disk, "set_aside", self.layout.records())?;
+        let quarantine = Folder::open(&*self.disk, "set_aside", self.layout.quarantine())?;
         let aside = self.layout.quarantined(key, &atomic::unique());
-        let moved = fs::rename(&path, &aside).and_then(|()| quarantine.sync()).and_then(|()| records.sync());
+        let moved =
+            self.disk.rename(&path, &aside).and_then(|()| quarantine.sync()).and_then(|()| records.sync());
         moved.map_err(|error| At::new("set_aside", &path).io(error))?;
         tracing::warn!(%key, place = %aside.display(), "a record was set aside");
         Ok(Some(aside.display().to_string()))
@@ -140,7 +146,7 @@ impl Records {
                 Some(key) => key,
                 None => {
                     let path = self.layout.records().join(format!("{name}{}", layout::RECORD_SUFFIX));
-                    match listed(&path)?.filter(|key| layout::key_segment(key) == name) {
+                    match listed(&*self.disk, &path)?.filter(|key| layout::key_segment(key) == name) {
                         Some(key) => key,
                         None => continue,
                     }
@@ -159,26 +165,18 @@ impl Records {
         let folder = self.layout.records();
         let at = At::new("list", &folder);
         let mut names = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(|error| at.io(error))? {
-            let entry = entry.map_err(|error| at.io(error))?;
-            let name = entry.file_name();
+        for entry in self.disk.entries(&folder).map_err(|error| at.io(error))? {
+            let Entry { name, kind } = entry.map_err(|error| at.io(error))?;
             let Some(name) = name.to_str().and_then(|name| name.strip_suffix(layout::RECORD_SUFFIX)) else {
                 continue;
             };
             if after.is_some_and(|after| name <= after) {
                 continue;
             }
-            // What the folder tells of its entries, a link's own type among it.
-            match entry.file_type() {
-                Ok(kind) if !kind.is_file() => {
-                    tracing::warn!(path = %entry.path().display(), "what is no file is not listed");
-                }
-                // Removed since the folder was read.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                kind => {
-                    kind.map_err(|error| at.io(error))?;
-                    names.push(name.to_owned());
-                }
+            if kind == Kind::File {
+                names.push(name.to_owned());
+            } else {
+                tracing::warn!(folder = %folder.display(), name, "what is no file is not listed");
             }
         }
         Ok(names)
@@ -189,24 +187,23 @@ impl Records {
         if swept.is_none_or(|last| last.elapsed() > SWEEP_EVERY) {
             *swept = Some(Instant::now());
             drop(swept);
-            atomic::sweep(folder);
+            atomic::sweep(&*self.disk, folder);
         }
     }
 }
 
 /// The key in a record's header. What cannot be read is passed over, with a warning; a store that cannot be
 /// asked is an error, so that no key is taken for gone.
-fn listed(path: &Path) -> Result<Option<SessionKey>, StoreError> {
+fn listed(disk: &dyn Disk, path: &Path) -> Result<Option<SessionKey>, StoreError> {
     let at = At::new("list", path);
     let read = || {
-        let (mut file, _) = match files::open_to_read(path) {
+        let (file, meta) = match files::open_to_read(disk, path) {
             Ok(opened) => opened,
             // Removed since the folder was read.
             Err(Unopened::Absent) => return Ok(None),
             Err(unopened) => return Err(unopened.at(at, StoreErrorKind::Corrupt)),
         };
-        let mut start = Vec::new();
-        read_start(&mut file, &mut start).map_err(|error| at.io(error))?;
+        let start = read_start(&*file, &meta).map_err(|error| at.io(error))?;
         let (header, _) = record::header(&start).map_err(|error| unreadable(at, error))?;
         Ok(Some(header.key))
     };
@@ -225,8 +222,8 @@ fn listed(path: &Path) -> Result<Option<SessionKey>, StoreError> {
     }
 }
 
-fn read_start(file: &mut fs::File, bytes: &mut Vec<u8>) -> io::Result<usize> {
-    file.take(record::MAX_HEADER as u64).read_to_end(bytes)
+fn read_start(file: &dyn DiskFile, meta: &Meta) -> io::Result<Vec<u8>> {
+    files::read(file, 0, meta.length.min(record::MAX_HEADER as u64))
 }
 
 fn unreadable(at: At<'_>, error: Unreadable) -> StoreError {

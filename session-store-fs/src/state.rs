@@ -5,22 +5,57 @@ use std::{fs, io};
 
 use session_core::error::{StoreError, StoreErrorKind};
 
+use crate::disk::{Disk, DiskFolder, Kind};
 use crate::error::{At, Finding};
+use crate::files;
 
 /// Makes these directories below `base`, one within the other, private and ours, and says the path of the
 /// last. `base` itself is the caller's: it must be there, and may be reached through links.
 pub(crate) fn private_dir(
+    disk: &dyn Disk,
     operation: &'static str,
     base: &Path,
     names: &[&str],
 ) -> Result<PathBuf, StoreError> {
     let mut path = base.to_owned();
-    let mut level = imp::Level::base(At::new(operation, base))?;
+    let mut level = disk.open_base(base).map_err(|error| At::new(operation, base).io(error))?;
     for name in names {
         path.push(name);
-        level = level.enter(At::new(operation, &path), name)?;
+        level = enter(disk, At::new(operation, &path), &*level, name)?;
     }
     Ok(path)
+}
+
+fn enter(
+    disk: &dyn Disk,
+    at: At<'_>,
+    level: &dyn DiskFolder,
+    name: &str,
+) -> Result<Box<dyn DiskFolder>, StoreError> {
+    let made = level.make(name).map_err(|error| at.io(error))?;
+    let inner = level.enter(name).map_err(|error| match disk.look(at.path) {
+        // Which error a link gives differs from system to system.
+        Ok(meta) if meta.kind != Kind::Folder => {
+            at.error(StoreErrorKind::Other, Finding::NotADirectory(meta.kind.describe()))
+        }
+        _ => at.io(error),
+    })?;
+    #[cfg(unix)]
+    {
+        let there = inner.meta().map_err(|error| at.io(error))?.unix;
+        let us = rustix::process::geteuid().as_raw();
+        if there.owner != us {
+            let finding = Finding::Owner { owner: there.owner, us };
+            return Err(at.error(StoreErrorKind::PermissionDenied, finding));
+        }
+        if there.mode != 0o700 {
+            inner.make_private().map_err(|error| at.io(error))?;
+        }
+    }
+    if made {
+        files::sync(level).map_err(|error| at.io(error))?;
+    }
+    Ok(inner)
 }
 
 /// What is being removed bears such a name first, so that it is gone at once and whole; no mailbox's begins with a dot.
@@ -173,41 +208,14 @@ mod imp {
             }
             Ok(true)
         }
-
-        pub(super) fn enter(&self, at: At<'_>, name: &str) -> Result<Self, StoreError> {
-            let failed = |error: Errno| at.io(error.into());
-            let created = match rustix::fs::mkdirat(&self.0, name, Mode::RWXU) {
-                Ok(()) => true,
-                Err(Errno::EXIST) => false,
-                Err(error) => return Err(failed(error)),
-            };
-            let inner = rustix::fs::openat(&self.0, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
-            let inner = inner.map_err(|error| not_entered(at, error))?;
-            let stat = rustix::fs::fstat(&inner).map_err(failed)?;
-            let us = rustix::process::geteuid().as_raw();
-            if stat.st_uid != us {
-                let finding = Finding::Owner { owner: stat.st_uid, us };
-                return Err(at.error(StoreErrorKind::PermissionDenied, finding));
-            }
-            if Mode::from_raw_mode(stat.st_mode) != Mode::RWXU {
-                rustix::fs::fchmod(&inner, Mode::RWXU).map_err(failed)?;
-            }
-            if created {
-                match rustix::fs::fsync(&self.0) {
-                    Ok(()) | Err(Errno::INVAL) => {}
-                    Err(error) => return Err(failed(error)),
-                }
-            }
-            Ok(Self(inner))
-        }
     }
 
     fn not_entered(at: At<'_>, error: Errno) -> StoreError {
         match error {
             // Which of them a link gives differs from system to system.
             Errno::LOOP | Errno::NOTDIR | Errno::MLINK => {
-                let metadata = at.path.symlink_metadata();
-                let what = metadata.map_or("something else", |metadata| crate::files::describe(&metadata));
+                let there = crate::disk::real().look(at.path);
+                let what = there.map_or("something else", |meta| meta.kind.describe());
                 at.error(StoreErrorKind::Other, Finding::NotADirectory(what))
             }
             error => at.io(error.into()),
@@ -220,7 +228,8 @@ mod imp {
     use std::path::Path;
     use std::{fs, io};
 
-    use super::{At, Finding, StoreError, StoreErrorKind};
+    use super::{At, Finding, Kind, StoreError, StoreErrorKind};
+    use crate::disk::Meta;
 
     /// Only that there is a directory can be said here; its access list is inherited from the base.
     pub(super) struct Level;
@@ -228,14 +237,6 @@ mod imp {
     impl Level {
         pub(super) fn base(at: At<'_>) -> Result<Self, StoreError> {
             fs::metadata(at.path).map(|_| Self).map_err(|error| at.io(error))
-        }
-
-        pub(super) fn enter(&self, at: At<'_>, name: &str) -> Result<Self, StoreError> {
-            match fs::create_dir(at.path) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(at.io(error)),
-                _ => {}
-            }
-            self.look(at, name)?.ok_or_else(|| at.gone(at.path))
         }
 
         pub(super) fn rename(&self, _: &str, _: &Self, _: &str, from: &Path, to: &Path) -> io::Result<bool> {
@@ -247,15 +248,14 @@ mod imp {
         }
 
         pub(super) fn look(&self, at: At<'_>, _: &str) -> Result<Option<Self>, StoreError> {
-            let metadata = match fs::symlink_metadata(at.path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                metadata => metadata.map_err(|error| at.io(error))?,
-            };
-            if metadata.is_dir() {
-                return Ok(Some(Self));
+            match crate::disk::real().look(at.path) {
+                Ok(Meta { kind: Kind::Folder, .. }) => Ok(Some(Self)),
+                Ok(meta) => {
+                    Err(at.error(StoreErrorKind::Other, Finding::NotADirectory(meta.kind.describe())))
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(at.io(error)),
             }
-            let what = crate::files::describe(&metadata);
-            Err(at.error(StoreErrorKind::Other, Finding::NotADirectory(what)))
         }
     }
 }

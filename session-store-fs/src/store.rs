@@ -1,7 +1,6 @@
 //! [`FsStore`]: the port, one blocking task an operation.
 
 use std::fmt;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use session_core::{
     Removed, Saved, SessionKey, SessionStore, StoreCapabilities, StoreReach, Stored, async_trait,
 };
 
+use crate::disk::{self, Disk};
 use crate::error::{At, Finding};
 use crate::files::{self, Folder, Unopened};
 use crate::layout::{self, Layout};
@@ -50,15 +50,18 @@ impl FsStore {
     /// `version.json` cannot be read; `Other` when something that is not a folder, such as a symbolic link,
     /// stands in the place of a folder.
     pub fn open(base: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let base = base.as_ref();
+        Self::open_on(disk::real(), base.as_ref())
+    }
+
+    pub(crate) fn open_on(disk: Arc<dyn Disk>, base: &Path) -> Result<Self, StoreError> {
         let base = std::path::absolute(base).map_err(|error| At::new("open", base).io(error))?;
         let layout = Layout::new(&base);
-        state::private_dir("open", &base, &[layout::ROOT])?;
-        check_version(&layout)?;
+        state::private_dir(&*disk, "open", &base, &[layout::ROOT])?;
+        check_version(&*disk, &layout)?;
         for folder in [layout::RECORDS, layout::AUDIT, layout::LOCKS, layout::STATE, layout::QUARANTINE] {
-            state::private_dir("open", &base, &[layout::ROOT, folder])?;
+            state::private_dir(&*disk, "open", &base, &[layout::ROOT, folder])?;
         }
-        Ok(Self(Arc::new(Inner { base, records: Records::new(layout) })))
+        Ok(Self(Arc::new(Inner { base, records: Records::new(disk, layout) })))
     }
 
     /// The folder of the store: `{base}/.agent-sessions`.
@@ -87,19 +90,19 @@ impl FsStore {
 }
 
 /// Reads the format of the store, or writes it down where the store is new.
-fn check_version(layout: &Layout) -> Result<(), StoreError> {
+fn check_version(disk: &dyn Disk, layout: &Layout) -> Result<(), StoreError> {
     let path = layout.version_file();
     let at = At::new("open", &path);
-    let mut text = Vec::new();
-    match files::open_to_read(&path) {
-        Ok((file, _)) => file.take(4096).read_to_end(&mut text).map_err(|error| at.io(error))?,
+    let text = match files::open_to_read(disk, &path) {
+        Ok((file, _)) => files::read(&*file, 0, 4096).map_err(|error| at.io(error))?,
         Err(Unopened::Absent) => {
-            let folder = Folder::open("open", layout.root().to_owned())?;
+            let folder = Folder::open(disk, "open", layout.root().to_owned())?;
             // A base may be a work tree; nothing of the store belongs into its history.
             let ignore = layout.ignore_file();
-            atomic::replace(&folder, &ignore, b"*\n").map_err(|error| At::new("open", &ignore).io(error))?;
+            atomic::replace(disk, &folder, &ignore, b"*\n")
+                .map_err(|error| At::new("open", &ignore).io(error))?;
             let content = format!("{{\"store\":{STORE_FORMAT}}}\n");
-            return atomic::replace(&folder, &path, content.as_bytes()).map_err(|error| at.io(error));
+            return atomic::replace(disk, &folder, &path, content.as_bytes()).map_err(|error| at.io(error));
         }
         Err(unopened) => return Err(unopened.at(at, StoreErrorKind::Corrupt)),
     };
@@ -167,9 +170,9 @@ impl SessionStore for FsStore {
     async fn append_audit(&self, key: &SessionKey, event: &AuditEvent) -> Result<AuditSeq, StoreError> {
         let (key, event) = (key.clone(), event.clone());
         self.hop("append_audit", move |inner| {
-            let layout = &inner.records.layout;
-            let _lock = lock::for_write("append_audit", &layout.write_lock(&key))?;
-            audit::append(&layout.audit(&key), layout.audits(), &event)
+            let Records { disk, layout, .. } = &inner.records;
+            let _lock = lock::for_write(&**disk, "append_audit", &layout.write_lock(&key))?;
+            audit::append(&**disk, &layout.audit(&key), layout.audits(), &event)
         })
         .await
     }
@@ -177,8 +180,8 @@ impl SessionStore for FsStore {
     async fn audit(&self, key: &SessionKey, after: Option<AuditSeq>) -> Result<Vec<AuditEntry>, StoreError> {
         let key = key.clone();
         self.hop("audit", move |inner| {
-            let layout = &inner.records.layout;
-            audit::read(&layout.audit(&key), &layout.audits(), after)
+            let Records { disk, layout, .. } = &inner.records;
+            audit::read(&**disk, &layout.audit(&key), &layout.audits(), after)
         })
         .await
     }
@@ -186,8 +189,8 @@ impl SessionStore for FsStore {
     async fn lease(&self, key: &SessionKey, holder: &Holder) -> Result<LeaseOutcome, StoreError> {
         let (key, holder) = (key.clone(), holder.clone());
         self.hop("lease", move |inner| {
-            let layout = &inner.records.layout;
-            lock::lease(&layout.lease_lock(&key), &holder, || inner.records.written_fence(&key))
+            let Records { disk, layout, .. } = &inner.records;
+            lock::lease(&**disk, &layout.lease_lock(&key), &holder, || inner.records.written_fence(&key))
         })
         .await
     }
@@ -197,13 +200,14 @@ impl SessionStore for FsStore {
         self.hop("state_dir", move |inner| {
             let (mailbox, agent) = (layout::mailbox_segment(&key), layout::agent_segment(&key));
             // The upper folders were made by `open`. Where they have gone, the disk may have gone with them.
-            drop(Folder::open("state_dir", inner.records.layout.states())?);
+            let disk = &*inner.records.disk;
+            drop(Folder::open(disk, "state_dir", inner.records.layout.states())?);
             let names = [layout::ROOT, layout::STATE, &mailbox, &agent];
             let mut tries = 0;
             loop {
                 // The mailbox's folder goes when another agent's state dir was the last one in it.
                 tries += 1;
-                match state::private_dir("state_dir", &inner.base, &names) {
+                match state::private_dir(disk, "state_dir", &inner.base, &names) {
                     Err(error) if error.kind() == StoreErrorKind::Unavailable && tries < TRIES => {}
                     made => break made.map(Some),
                 }
