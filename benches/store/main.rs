@@ -164,17 +164,19 @@ fn main() -> ExitCode {
 
     let lock = bare.join("lock");
     fs::write(&lock, [b' '; 2048]).unwrap();
-    let locks = pairs(
-        args.pairs * 10,
-        |_| {
-            let file =
-                OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&lock).unwrap();
-            file.try_lock().unwrap();
-            file.unlock().unwrap();
-        },
-        |_| drop(lease(&store, &a)),
-    );
+    let bare_lock = |holder: Option<&[u8]>| {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false).open(&lock).unwrap();
+        file.try_lock().unwrap();
+        if let Some(holder) = holder {
+            (&file).write_all(holder).unwrap();
+        }
+        file.unlock().unwrap();
+    };
+    let locks = pairs(args.pairs * 10, |_| bare_lock(None), |_| drop(lease(&store, &a)));
     met &= locks.row("lease and its end; open, lock, unlock", Some(2.0), 4);
+    let named = pairs(args.pairs * 10, |_| bare_lock(Some(&[b'x'; 512])), |_| drop(lease(&store, &a)));
+    met &= named.row("the same; open, lock, write who it is, unlock", Some(2.0), 4);
 
     // Written as the store would have, but for the fsync of each.
     let content = String::from_utf8(fs::read(&record).unwrap()).unwrap();

@@ -12,7 +12,7 @@ use crate::error::{At, Finding};
 use crate::files::{self, Folder, Stream, Unopened};
 
 /// How much of the end is read to find the last number. More is read only where this holds no whole entry.
-const TAIL: u64 = 64 * 1024;
+const TAIL: u64 = 4 * 1024;
 
 #[derive(Deserialize)]
 struct Numbered {

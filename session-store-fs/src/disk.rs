@@ -15,7 +15,7 @@ mod real;
 
 /// The disk of this machine.
 pub(crate) fn real() -> Arc<dyn Disk> {
-    Arc::new(real::Real)
+    Arc::new(real::Real::new())
 }
 
 /// What a file is opened for. None follows a link in the file's own place, or waits for the other end of a pipe.
@@ -44,6 +44,9 @@ pub(crate) trait Disk: Debug + Send + Sync + 'static {
     /// Moves whatever is there, over what is at the target, as one step.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// What is another text after each start of the machine, where the system tells: as long as it is the same, nothing that was
+    /// written and not synced is lost.
+    fn boot(&self) -> Option<&str>;
 }
 
 /// The entries of a folder, in no order.

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use session_core::error::{StoreError, StoreErrorKind};
 use session_core::{Holder, Lease, LeaseOutcome};
@@ -23,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A grant is written into one half of the lock file, the next one into the other half. A write that was cut
 /// off can then not take the number before it away.
-const SLOT: usize = 1024;
+const SLOT: usize = 512;
 
 /// A locked file, and which one it was when it was locked.
 #[derive(Debug)]
@@ -78,13 +77,17 @@ pub(crate) fn for_write(disk: &dyn Disk, operation: &'static str, path: &Path) -
 #[derive(Serialize)]
 struct Grant<'a> {
     fence: u64,
+    /// Since which start of the machine the file is as it was written.
+    boot: Option<&'a str>,
     holder: Option<&'a Holder>,
 }
 
 /// What has to be read of a grant: who cannot be read does not hide the number.
-#[derive(Deserialize)]
-struct Number {
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+struct Number<'a> {
     fence: u64,
+    #[serde(borrow, default)]
+    boot: Option<&'a str>,
 }
 
 /// Who it was.
@@ -95,7 +98,8 @@ struct Named {
 }
 
 /// Takes the lease, without waiting. A crash of the machine may take the number of a grant away, and every holder with it:
-/// what has to be greater then is the number that a record was `written` under, and no more.
+/// what has to be smaller then is the number that a record was `written` under, which is looked for only where there may have
+/// been one.
 pub(crate) fn lease(
     disk: &dyn Disk,
     path: &Path,
@@ -113,12 +117,15 @@ pub(crate) fn lease(
     };
     let content = read(&*locked.0).map_err(|error| at.io(error))?;
     let last = last_grant(&content);
-    if last == 0 && !content.is_empty() {
+    if last.fence == 0 && !content.is_empty() {
         tracing::warn!(path = %path.display(), "the lock file holds no readable number; counting anew");
     }
-    let next = last.max(written()).checked_add(1);
+    let as_it_was = last.boot.is_some() && last.boot == disk.boot();
+    let latest = if as_it_was { last.fence } else { last.fence.max(written()) };
+    let next = latest.checked_add(1);
     let fence = next.ok_or_else(|| at.error(StoreErrorKind::Corrupt, Finding::Exhausted))?;
-    write(&*locked.0, holder, fence, content.len()).map_err(|error| at.io(error))?;
+    let grant = Grant { fence, boot: disk.boot(), holder: Some(holder) };
+    write(&*locked.0, &grant, content.len()).map_err(|error| at.io(error))?;
     Ok(LeaseOutcome::Held(Lease::new(fence, locked)))
 }
 
@@ -138,7 +145,7 @@ pub(crate) fn later_grant(
         Err(unopened) => return Err(unopened.at(at, StoreErrorKind::Other)),
     };
     let content = read(&*file).map_err(|error| at.io(error))?;
-    let latest = last_grant(&content).max(written);
+    let latest = last_grant(&content).fence.max(written);
     let another = lease.guard::<Locked>().is_some_and(|Locked(_, locked)| !files::same(locked, &there));
     Ok((another || lease.fence() < latest).then_some(latest))
 }
@@ -147,29 +154,30 @@ fn read(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
     files::read(file, 0, 2 * SLOT as u64)
 }
 
-/// The highest number of a grant among what can be read; zero where there is none.
-fn last_grant(content: &[u8]) -> u64 {
-    parts(content).into_iter().map(|Number { fence }| fence).max().unwrap_or_default()
+/// The last grant among what can be read; number zero where there is none.
+fn last_grant(content: &[u8]) -> Number<'_> {
+    parts(content).into_iter().max_by_key(|Number { fence, .. }| *fence).unwrap_or_default()
 }
 
 /// Who was granted the lease last, where that can be read.
 fn last_holder(content: &[u8]) -> Option<Holder> {
     let last = parts(content).into_iter().max_by_key(|Named { fence, .. }| *fence)?;
-    (last.fence == last_grant(content)).then_some(last.holder)
+    (last.fence == last_grant(content).fence).then_some(last.holder)
 }
 
 /// What can be read: halves that are whole, or lines where there is none.
-fn parts<T: DeserializeOwned>(content: &[u8]) -> Vec<T> {
-    let read = |part: &[u8]| serde_json::from_slice(part.trim_ascii_end()).ok();
+fn parts<'a, T: Deserialize<'a>>(content: &'a [u8]) -> Vec<T> {
+    let read = |part: &'a [u8]| serde_json::from_slice(part.trim_ascii_end()).ok();
     let halves: Vec<T> = content.chunks(SLOT).filter_map(read).collect();
     if halves.is_empty() { content.split(|b| *b == b'\n').filter_map(read).collect() } else { halves }
 }
 
-fn write(file: &dyn DiskFile, holder: &Holder, fence: u64, length: usize) -> io::Result<()> {
-    let line = match serde_json::to_vec(&Grant { fence, holder: Some(holder) })? {
+fn write(file: &dyn DiskFile, grant: &Grant<'_>, length: usize) -> io::Result<()> {
+    let fence = grant.fence;
+    let line = match serde_json::to_vec(grant)? {
         line if line.len() < SLOT => line,
         // A host name beyond all limits is worth less than the number.
-        _ => serde_json::to_vec(&Grant { fence, holder: None })?,
+        _ => serde_json::to_vec(&Grant { holder: None, ..*grant })?,
     };
     let slot = |mut line: Vec<u8>| {
         line.resize(SLOT - 1, b' ');
@@ -194,7 +202,7 @@ mod tests {
 
     fn grant(file: &dyn DiskFile, fence: u64, host: &str) {
         let length = read(file).unwrap().len();
-        write(file, &holder(host), fence, length).unwrap();
+        write(file, &Grant { fence, boot: None, holder: Some(&holder(host)) }, length).unwrap();
     }
 
     #[test]
@@ -211,10 +219,10 @@ mod tests {
         for cut in half..half + SLOT {
             // The first bytes arrived, the rest of that half is old, or zeros.
             let mut torn = [&after[..cut], &before[cut..]].concat();
-            let fence = last_grant(&torn);
+            let fence = last_grant(&torn).fence;
             assert!(fence == 6 || fence == 7, "{cut}: {fence}");
             torn[cut..half + SLOT].fill(0);
-            assert!(last_grant(&torn) >= 6, "{cut}");
+            assert!(last_grant(&torn).fence >= 6, "{cut}");
         }
     }
 
@@ -227,13 +235,13 @@ mod tests {
             (b"{\"holder\":\"who\",\"fence\":9}\n{\"fence\":12", 9),
             (b"{\"fence\":3}\n\x00\xff\n{\"fence\":8}\n", 8),
         ] {
-            assert_eq!(last_grant(content), fence);
+            assert_eq!(last_grant(content).fence, fence);
         }
         // A short file, such as one made by hand, keeps its number across the next two grants.
         let file = &tempfile::tempfile().unwrap();
         files::write(file, b"{\"fence\":9}\n", 0).unwrap();
         for fence in 10..13 {
-            assert_eq!(last_grant(&read(file).unwrap()), fence - 1);
+            assert_eq!(last_grant(&read(file).unwrap()).fence, fence - 1);
             grant(file, fence, "a");
         }
     }
@@ -243,7 +251,7 @@ mod tests {
         let file = &tempfile::tempfile().unwrap();
         grant(file, 1, &"h".repeat(5000));
         let content = read(file).unwrap();
-        assert_eq!((last_grant(&content), last_holder(&content)), (1, None));
+        assert_eq!((last_grant(&content).fence, last_holder(&content)), (1, None));
         grant(file, 2, "a");
         assert_eq!(last_holder(&read(file).unwrap()), Some(holder("a")));
         grant(file, 3, &"h".repeat(5000));

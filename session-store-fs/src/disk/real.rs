@@ -7,7 +7,17 @@ use std::path::Path;
 use super::{Access, Disk, DiskFile, DiskFolder, Entries, Entry, Kind, Meta};
 
 #[derive(Debug)]
-pub(super) struct Real;
+pub(super) struct Real {
+    boot: Option<String>,
+}
+
+impl Real {
+    pub(super) fn new() -> Self {
+        // Linux alone has it.
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
+        Self { boot: boot.map(|boot| boot.trim_end().to_owned()).filter(|boot| boot.len() == 36) }
+    }
+}
 
 impl Disk for Real {
     fn open(&self, path: &Path, access: Access) -> io::Result<Box<dyn DiskFile>> {
@@ -54,6 +64,10 @@ impl Disk for Real {
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
+    }
+
+    fn boot(&self) -> Option<&str> {
+        self.boot.as_deref()
     }
 }
 

@@ -152,3 +152,23 @@ async fn who_was_robbed_of_the_lock_file_writes_nothing() {
     assert!(matches!(late, Saved::Fenced { .. }), "{late:?}");
     crate::done(at.store.save(&key("b"), &crate::doc("two"), &any, Some(&successor)).await);
 }
+
+/// After a crash of the machine, the lock file may be an older one; the record has the number that has to stay below.
+#[tokio::test]
+async fn an_older_lock_file_of_an_earlier_start_of_the_machine_is_not_trusted() {
+    let at = Fixture::new();
+    let lock = at.path("locks/a@claude.lock");
+    drop(take(&at.store, "a", 1).await.unwrap());
+    let earlier = fs::read_to_string(&lock).unwrap();
+    for _ in 0..4 {
+        drop(take(&at.store, "a", 1).await.unwrap());
+    }
+    let lease = take(&at.store, "a", 1).await.unwrap();
+    crate::done(at.store.save(&key("a"), &crate::doc("x"), &Guard::Any, Some(&lease)).await);
+    assert_eq!(lease.fence(), 6);
+    drop(lease);
+    let boot = earlier.split("\"boot\":\"").nth(1).map(|rest| rest[..36].to_owned());
+    let earlier = boot.map_or(earlier.clone(), |boot| earlier.replace(&boot, &"0".repeat(36)));
+    fs::write(&lock, earlier).unwrap();
+    assert_eq!(take(&at.store, "a", 1).await.unwrap().fence(), 7);
+}
