@@ -156,30 +156,34 @@ fn read(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
 
 /// The last grant among what can be read; number zero where there is none.
 fn last_grant(content: &[u8]) -> Number<'_> {
-    parts(content).into_iter().max_by_key(|Number { fence, .. }| *fence).unwrap_or_default()
+    last(content, |Number { fence, .. }| *fence).unwrap_or_default()
 }
 
 /// Who was granted the lease last, where that can be read.
 fn last_holder(content: &[u8]) -> Option<Holder> {
-    let last = parts(content).into_iter().max_by_key(|Named { fence, .. }| *fence)?;
+    let last = last(content, |Named { fence, .. }| *fence)?;
     (last.fence == last_grant(content).fence).then_some(last.holder)
 }
 
-/// What can be read: halves that are whole, or lines where there is none.
-fn parts<'a, T: Deserialize<'a>>(content: &'a [u8]) -> Vec<T> {
-    let read = |part: &'a [u8]| serde_json::from_slice(part.trim_ascii_end()).ok();
-    let halves: Vec<T> = content.chunks(SLOT).filter_map(read).collect();
-    if halves.is_empty() { content.split(|b| *b == b'\n').filter_map(read).collect() } else { halves }
+/// The one with the highest number of what can be read: halves that are whole, or lines where there is none.
+fn last<'a, T: Deserialize<'a>>(content: &'a [u8], fence: impl Fn(&T) -> u64 + Copy) -> Option<T> {
+    let read = |line: &'a [u8]| serde_json::from_slice(line).ok();
+    // What fills a half up stands after the end of its line.
+    let half = |half: &'a [u8]| half.split(|b| *b == b'\n').next().and_then(read);
+    let halves = content.chunks(SLOT).filter_map(half).max_by_key(fence);
+    halves.or_else(|| content.split(|b| *b == b'\n').filter_map(read).max_by_key(fence))
 }
 
 fn write(file: &dyn DiskFile, grant: &Grant<'_>, length: usize) -> io::Result<()> {
     let fence = grant.fence;
-    let line = match serde_json::to_vec(grant)? {
-        line if line.len() < SLOT => line,
+    let mut line = Vec::with_capacity(SLOT);
+    serde_json::to_writer(&mut line, grant)?;
+    if line.len() + 2 > SLOT {
         // A host name beyond all limits is worth less than the number.
-        _ => serde_json::to_vec(&Grant { holder: None, ..*grant })?,
-    };
+        line = serde_json::to_vec(&Grant { holder: None, ..*grant })?;
+    }
     let slot = |mut line: Vec<u8>| {
+        line.push(b'\n');
         line.resize(SLOT - 1, b' ');
         line.push(b'\n');
         line
@@ -233,7 +237,7 @@ mod tests {
             (b"garbage", 0),
             (b"{\"fence\":9}", 9),
             (b"{\"holder\":\"who\",\"fence\":9}\n{\"fence\":12", 9),
-            (b"{\"fence\":3}\n\x00\xff\n{\"fence\":8}\n", 8),
+            (b"\n\x00\xff\n{\"fence\":3}\n{\"fence\":8}\n", 8),
         ] {
             assert_eq!(last_grant(content).fence, fence);
         }
