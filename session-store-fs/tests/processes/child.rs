@@ -21,6 +21,10 @@ pub(crate) fn act(what: &str, arguments: &[String]) {
         "lease_and_spawn" => lease(base, true),
         "increments" => increments(base, arguments[1].parse().unwrap()),
         "write_for_ever" => write_for_ever(base),
+        "hammer" => {
+            let number = |at: usize| arguments[at].parse().unwrap();
+            crate::hammer::act(base, [number(1), number(2), number(3)]);
+        }
         "modes" => modes(base),
         "full" => full(base),
         "limited" => limited(base),
@@ -30,7 +34,7 @@ pub(crate) fn act(what: &str, arguments: &[String]) {
     }
 }
 
-fn say(line: impl std::fmt::Display) {
+pub(crate) fn say(line: impl std::fmt::Display) {
     let mut out = std::io::stdout();
     writeln!(out, "{line}").and_then(|()| out.flush()).unwrap();
 }

@@ -8,6 +8,8 @@ mod child;
 #[cfg(unix)]
 mod faults;
 #[cfg(unix)]
+mod hammer;
+#[cfg(unix)]
 mod leases;
 #[cfg(unix)]
 mod parent;
@@ -20,7 +22,10 @@ fn main() {
     if arguments.get(1).is_some_and(|first| first == "child") {
         return child::act(&arguments[2], &arguments[3..]);
     }
-    let trials = [leases::trials(), writers::trials(), faults::trials()].into_iter().flatten().collect();
+    let trials = [leases::trials(), writers::trials(), faults::trials(), hammer::trials()]
+        .into_iter()
+        .flatten()
+        .collect();
     libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit();
 }
 
