@@ -31,6 +31,23 @@ fn a_missing_base_is_not_an_empty_store() {
     assert_eq!(kind_at(FsStore::open(dir.path().join("file")), "file"), StoreErrorKind::Other);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_base_is_reached_through_links_that_lead_somewhere() {
+    use std::os::unix::fs::symlink;
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::create_dir(at("folder")).unwrap();
+    symlink(at("folder"), at("link")).unwrap();
+    assert_eq!(FsStore::open(at("link")).unwrap().root(), at("link/.agent-sessions"));
+    assert!(at("folder/.agent-sessions/records").is_dir());
+    symlink(at("nowhere"), at("dangling")).unwrap();
+    assert_eq!(kind_at(FsStore::open(at("dangling")), "dangling"), StoreErrorKind::Unavailable);
+    assert!(!at("nowhere").exists(), "nothing is made behind a link");
+    symlink(at("loop"), at("loop")).unwrap();
+    assert_eq!(kind_at(FsStore::open(at("loop")), "loop"), StoreErrorKind::Other);
+}
+
 #[test]
 fn a_newer_store_is_left_alone() {
     for (content, kind) in [

@@ -28,6 +28,8 @@ pub(crate) fn act(what: &str, arguments: &[String]) {
         "modes" => modes(base),
         "full" => full(base),
         "limited" => limited(base),
+        "fill" => fill(base),
+        "read_only" => read_only(base),
         "no_files" => no_files(base),
         "denied" => denied(base),
         other => panic!("no such child: {other}"),
@@ -167,6 +169,36 @@ fn full(base: &Path) {
     let _ = save("new").unwrap();
     assert_eq!(text(&key("a")).unwrap(), b"new");
     assert_eq!(now(store.append_audit(&key("a"), &event())).unwrap().0, appended + 1);
+    say("done");
+}
+
+fn fill(base: &Path) {
+    let store = FsStore::open(base).unwrap();
+    let _ = now(store.save(&key("a"), &Document::new(b"old".to_vec()), &Guard::Any, None)).unwrap();
+    now(store.append_audit(&key("a"), &event())).unwrap();
+    now(store.state_dir(&key("a"))).unwrap();
+}
+
+/// Runs on a file system that cannot be written.
+fn read_only(base: &Path) {
+    let store = FsStore::open(base).unwrap();
+    assert_eq!(now(store.load(&key("a"))).unwrap().unwrap().document.as_bytes(), b"old");
+    assert_eq!(now(store.load(&key("b"))).unwrap(), None);
+    assert_eq!(now(store.audit(&key("a"), None)).unwrap().len(), 1);
+    assert_eq!(now(store.list(&Default::default())).unwrap().items, [key("a")]);
+    let document = Document::new(b"new".to_vec());
+    for refused in [
+        now(store.save(&key("a"), &document, &Guard::Any, None)).map(drop),
+        now(store.remove(&key("a"), &Guard::Any)).map(drop),
+        now(store.set_aside(&key("a"), &Guard::Any)).map(drop),
+        now(store.append_audit(&key("a"), &event())).map(drop),
+        now(store.lease(&key("a"), &us())).map(drop),
+        now(store.state_dir(&key("b"))).map(drop),
+    ] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), StoreErrorKind::PermissionDenied, "{error}");
+        assert!(error.to_string().contains(".agent-sessions"), "{error}");
+    }
     say("done");
 }
 

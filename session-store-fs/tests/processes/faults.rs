@@ -16,6 +16,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("modes_do_not_depend_on_the_umask", modes),
         trial("a_full_disk_is_an_error_and_the_old_document_stays", full_disk),
+        trial("a_read_only_file_system_is_read_and_says_that_it_cannot_be_written", read_only)
+            .with_ignored_flag(on_a_disk_of_its_own(&std::env::temp_dir(), "true").is_none()),
         trial("no_file_descriptor_is_not_absence", no_files),
         trial("no_permission_is_neither_absence_nor_damage", denied),
         trial("a_store_of_another_user_is_refused", other_user),
@@ -34,23 +36,26 @@ fn modes() {
     }
 }
 
-/// Mounts in a name space of the child, so that nothing is left mounted.
-fn full_disk() {
-    let dir = tempfile::tempdir().unwrap();
-    let unshare = |options: &str| {
+/// A shell with a small file system of its own at a folder, and a line that it runs there, with this program as `$2`. It is
+/// mounted in a name space of the child, so that nothing is left mounted. `None` where nothing can be mounted.
+fn on_a_disk_of_its_own(folder: &Path, line: &str) -> Option<Command> {
+    let shell = |options: &str, line: &str| {
         let mut command = Command::new("unshare");
-        command.args(options.split(' ')).args(["sh", "-c"]);
-        command.arg("mount -t tmpfs -o size=64k none \"$1\" && shift && exec \"$@\"").arg("sh");
-        command.arg(dir.path());
+        command.args(options.split(' ')).args(["sh", "-e", "-c"]);
+        command.arg(format!("mount -t tmpfs -o size=64k none \"$1\"; {line}")).arg("sh");
+        command.arg(folder).arg(std::env::current_exe().unwrap());
         command
     };
-    let works =
-        |options: &&str| unshare(options).arg("true").output().is_ok_and(|output| output.status.success());
-    let Some(options) = ["--mount", "--user --map-root-user --mount"].into_iter().find(works) else {
+    let works = |options: &&str| shell(options, "true").output().is_ok_and(|output| output.status.success());
+    let options = ["--mount", "--user --map-root-user --mount"].into_iter().find(works)?;
+    Some(shell(options, line))
+}
+
+fn full_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(mut command) = on_a_disk_of_its_own(dir.path(), "exec \"$2\" child full \"$1\"") else {
         return full_device(dir.path());
     };
-    let mut command = unshare(options);
-    command.arg(std::env::current_exe().unwrap()).args(["child", "full"]).arg(dir.path());
     assert_eq!(Running::spawn(&mut command).rest(), ["done"]);
     assert!(!dir.path().join(".agent-sessions").exists(), "it ran on a file system of its own");
 }
@@ -64,6 +69,13 @@ fn full_device(base: &Path) {
     let limited = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
     assert_eq!(Running::through_shell(limited, "limited", base).rest(), ["done"]);
     assert_eq!(now(store.load(&key("a"))).unwrap().unwrap().document.as_bytes(), b"old");
+}
+
+fn read_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = "\"$2\" child fill \"$1\"; mount -o remount,ro \"$1\"; exec \"$2\" child read_only \"$1\"";
+    let mut command = on_a_disk_of_its_own(dir.path(), line).expect("ignored where nothing can be mounted");
+    assert_eq!(Running::spawn(&mut command).rest(), ["done"]);
 }
 
 fn no_files() {
@@ -103,7 +115,7 @@ fn denied() {
         fs::set_permissions(&record, fs::Permissions::from_mode(0o0)).unwrap();
     }
     let lines = Running::spawn(&mut as_somebody_else(dir.path())).rest();
-    assert_eq!(lines, ["PermissionDenied absent 0"]);
+    assert_eq!(lines, ["PermissionDenied absent 1"]);
 }
 
 fn other_user() {
