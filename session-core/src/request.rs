@@ -71,7 +71,7 @@ pub struct Limits {
     pub busy: Duration,
     /// How long to wait for a key that another runner works on. Default: not at all, so that
     /// [`RunError::Busy`](crate::error::RunError::Busy) comes within 300 milliseconds, in which a runner that just ended may
-    /// still let go. Who waits is not served in order.
+    /// still let go; one that was dropped keeps the key until its last write is done. Who waits is not served in order.
     pub lease: Duration,
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use session_core::error::RunError;
-use session_core::{Cancel, LlmRequest, codec};
+use session_core::{Cancel, Host as _, LeaseOutcome, LlmRequest, SessionStore as _, codec};
 
 use super::invariant::{Invariant, Violation, ensure};
 use super::key;
@@ -12,8 +12,38 @@ use super::step::{Fault, Run, Then};
 use super::walk::{Outcome, Record, Walk, lifecycle};
 
 impl Walk<'_> {
-    /// Runs until there is a result, or until the runner dies.
+    /// Runs until there is a result, or until the runner dies and what it left to the store is over.
     pub(super) async fn drive(
+        &mut self,
+        run: &Run,
+        request: LlmRequest,
+        cancel: &Cancel,
+        path: &Path,
+    ) -> Result<Outcome, Violation> {
+        let outcome = self.until_it_stops(run, request, cancel, path).await?;
+        if matches!(outcome, Outcome::Killed) {
+            self.settled(run.mailbox).await?;
+        }
+        Ok(outcome)
+    }
+
+    /// Waits until the lease of a runner that died is free: a write that it began keeps it until it is done, and the time of
+    /// these walks stands still.
+    async fn settled(&self, mailbox: usize) -> Result<(), Violation> {
+        for millis in (0..50).map(|_| 0).chain((0..5000).map(|_| 2)) {
+            let lease = self.inner.lease(&key(mailbox), &self.host.holder()).await;
+            if matches!(lease, Ok(LeaseOutcome::Held(_))) {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+        }
+        Err(Violation {
+            invariant: Invariant::OneRunnerAtATime,
+            message: "the runner is dead, and its lease is not".to_owned(),
+        })
+    }
+
+    async fn until_it_stops(
         &mut self,
         run: &Run,
         request: LlmRequest,
