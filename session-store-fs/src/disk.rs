@@ -106,6 +106,8 @@ pub(crate) struct Unix {
     /// The permissions alone.
     pub(crate) mode: u32,
     pub(crate) owner: u32,
+    /// How many names it has.
+    pub(crate) links: u64,
     /// Device and inode.
     pub(crate) identity: (u64, u64),
 }

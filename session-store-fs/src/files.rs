@@ -38,9 +38,21 @@ pub(crate) fn open_to_read(disk: &dyn Disk, path: &Path) -> Result<(Box<dyn Disk
 
 /// Opens or creates a regular file for reading and writing, private to its owner.
 pub(crate) fn open_to_write(disk: &dyn Disk, path: &Path) -> Result<(Box<dyn DiskFile>, Meta), Unopened> {
-    let (file, meta) = open(disk, path, Access::Write)?;
-    make_private(&*file, &meta).map_err(Unopened::Failed)?;
+    let file = reach(disk, path, Access::Write)?;
+    let meta = writable(&*file)?;
     Ok((file, meta))
+}
+
+/// Opens or creates a file whose lock is wanted. Only what has the lock is looked at: see [`writable`].
+pub(crate) fn open_to_lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn DiskFile>, Unopened> {
+    reach(disk, path, Access::Write)
+}
+
+/// What this file is: a regular one, and private to its owner from now on.
+pub(crate) fn writable(file: &dyn DiskFile) -> Result<Meta, Unopened> {
+    let meta = regular(file)?;
+    make_private(file, &meta).map_err(Unopened::Failed)?;
+    Ok(meta)
 }
 
 /// Creates a file that was not there, private to its owner.
@@ -51,13 +63,22 @@ pub(crate) fn create_new(disk: &dyn Disk, path: &Path) -> io::Result<Box<dyn Dis
 }
 
 fn open(disk: &dyn Disk, path: &Path, access: Access) -> Result<(Box<dyn DiskFile>, Meta), Unopened> {
-    let file = disk.open(path, access).map_err(|error| match disk.look(path) {
+    let file = reach(disk, path, access)?;
+    let meta = regular(&*file)?;
+    Ok((file, meta))
+}
+
+fn reach(disk: &dyn Disk, path: &Path, access: Access) -> Result<Box<dyn DiskFile>, Unopened> {
+    disk.open(path, access).map_err(|error| match disk.look(path) {
         _ if error.kind() == io::ErrorKind::NotFound => Unopened::Absent,
         Ok(meta) if meta.kind != Kind::File => Unopened::NotAFile(meta.kind.describe()),
         _ => Unopened::Failed(error),
-    })?;
+    })
+}
+
+fn regular(file: &dyn DiskFile) -> Result<Meta, Unopened> {
     let meta = file.meta().map_err(Unopened::Failed)?;
-    if meta.kind == Kind::File { Ok((file, meta)) } else { Err(Unopened::NotAFile(meta.kind.describe())) }
+    if meta.kind == Kind::File { Ok(meta) } else { Err(Unopened::NotAFile(meta.kind.describe())) }
 }
 
 /// A umask may have taken rights away, or somebody given some.
@@ -71,10 +92,16 @@ fn make_private(file: &dyn DiskFile, meta: &Meta) -> io::Result<()> {
     file.make_private()
 }
 
-/// Whether the open file still is what the path names.
+/// Whether the open file still has a name.
 #[cfg(unix)]
-pub(crate) fn still_at(disk: &dyn Disk, meta: &Meta, path: &Path) -> bool {
-    disk.look(path).is_ok_and(|there| same(meta, &there))
+pub(crate) const fn is_named(meta: &Meta) -> bool {
+    meta.unix.links > 0
+}
+
+/// An open file cannot be removed or replaced here.
+#[cfg(not(unix))]
+pub(crate) const fn is_named(_: &Meta) -> bool {
+    true
 }
 
 /// Whether both are of one file.
@@ -85,12 +112,6 @@ pub(crate) fn same(a: &Meta, b: &Meta) -> bool {
 
 #[cfg(not(unix))]
 pub(crate) const fn same(_: &Meta, _: &Meta) -> bool {
-    true
-}
-
-/// An open file cannot be removed or replaced here.
-#[cfg(not(unix))]
-pub(crate) const fn still_at(_: &dyn Disk, _: &Meta, _: &Path) -> bool {
     true
 }
 

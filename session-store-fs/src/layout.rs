@@ -25,6 +25,8 @@ const HASH_DIGITS: usize = 32;
 /// How much of a hashed half is shown. With the longest suffix (`.write`), a name stays below 100 bytes.
 const MAILBOX_SHOWN: usize = 20;
 const AGENT_SHOWN: usize = 6;
+/// No name is longer.
+const LONGEST: usize = 100;
 
 /// The paths of one store.
 #[derive(Debug, Clone)]
@@ -54,7 +56,7 @@ impl Layout {
     }
 
     pub(crate) fn record(&self, key: &SessionKey) -> PathBuf {
-        self.records().join(key_segment(key) + RECORD_SUFFIX)
+        self.of_key(RECORDS, key, RECORD_SUFFIX)
     }
 
     pub(crate) fn audits(&self) -> PathBuf {
@@ -62,11 +64,7 @@ impl Layout {
     }
 
     pub(crate) fn audit(&self, key: &SessionKey) -> PathBuf {
-        self.audits().join(key_segment(key) + ".jsonl")
-    }
-
-    pub(crate) fn locks(&self) -> PathBuf {
-        self.root.join(LOCKS)
+        self.of_key(AUDIT, key, ".jsonl")
     }
 
     pub(crate) fn states(&self) -> PathBuf {
@@ -75,12 +73,23 @@ impl Layout {
 
     /// The lease, held by the run.
     pub(crate) fn lease_lock(&self, key: &SessionKey) -> PathBuf {
-        self.locks().join(key_segment(key) + ".lock")
+        self.of_key(LOCKS, key, ".lock")
     }
 
     /// The lock of a write, held for that write only.
     pub(crate) fn write_lock(&self, key: &SessionKey) -> PathBuf {
-        self.locks().join(key_segment(key) + ".write")
+        self.of_key(LOCKS, key, ".write")
+    }
+
+    fn of_key(&self, folder: &str, key: &SessionKey, suffix: &str) -> PathBuf {
+        let mut path = PathBuf::with_capacity(self.root.as_os_str().len() + folder.len() + 2 + LONGEST);
+        path.push(&self.root);
+        path.push(folder);
+        let mut name = String::with_capacity(LONGEST);
+        push_key(&mut name, key);
+        name.push_str(suffix);
+        path.push(name);
+        path
     }
 
     pub(crate) fn quarantine(&self) -> PathBuf {
@@ -94,7 +103,15 @@ impl Layout {
 
 /// The name of a key: one path segment of fewer than 100 bytes, suffix included.
 pub(crate) fn key_segment(key: &SessionKey) -> String {
-    format!("{}@{}", mailbox_segment(key), agent_segment(key))
+    let mut name = String::with_capacity(LONGEST);
+    push_key(&mut name, key);
+    name
+}
+
+fn push_key(name: &mut String, key: &SessionKey) {
+    push_segment(name, key.mailbox.as_str(), MAILBOX_SHOWN);
+    name.push('@');
+    push_segment(name, key.agent.as_str(), AGENT_SHOWN);
 }
 
 /// The key of a name whose halves both stand for themselves; `None` for any other name, also one that hides its key.
@@ -115,22 +132,30 @@ pub(crate) fn agent_segment(key: &SessionKey) -> String {
 }
 
 fn segment(text: &str, shown: usize) -> String {
+    let mut name = String::new();
+    push_segment(&mut name, text, shown);
+    name
+}
+
+fn push_segment(name: &mut String, text: &str, shown: usize) {
     if text.len() <= shown + 1 + HASH_DIGITS && stands_for_itself(text) {
-        text.to_owned()
+        name.push_str(text);
     } else {
-        format!("{}+{}", shown_part(text, shown), &hex(&Sha256::digest(text))[..HASH_DIGITS])
+        name.push_str(&shown_part(text, shown));
+        name.push('+');
+        name.push_str(&hex(&Sha256::digest(text))[..HASH_DIGITS]);
     }
 }
 
-const fn is_plain(c: char) -> bool {
-    matches!(c, 'a'..='z' | '0'..='9' | '-' | '_' | '.')
+const fn is_plain(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.')
 }
 
 /// Whether the text is a safe name everywhere. A leading `-` would be a flag to many a tool, a leading `.`
 /// hides the file, a trailing `.` is dropped by Windows.
 fn stands_for_itself(text: &str) -> bool {
     !text.is_empty()
-        && text.chars().all(is_plain)
+        && text.bytes().all(is_plain)
         && !text.starts_with(['.', '-'])
         && !text.ends_with('.')
         && !is_device(text)

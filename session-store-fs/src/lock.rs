@@ -42,14 +42,15 @@ enum Attempt {
 
 fn attempt(disk: &dyn Disk, at: At<'_>) -> Result<Attempt, StoreError> {
     loop {
-        let (file, meta) =
-            files::open_to_write(disk, at.path).map_err(|unopened| unopened.at(at, StoreErrorKind::Other))?;
+        let unopened = |unopened: Unopened| unopened.at(at, StoreErrorKind::Other);
+        let file = files::open_to_lock(disk, at.path).map_err(unopened)?;
         if !file.try_lock().map_err(|error| at.io(error))? {
             return Ok(Attempt::HeldBy(file));
         }
+        let meta = files::writable(&*file).map_err(unopened)?;
         let locked = Locked(file, meta);
         // Someone may have removed the file in between; a lock on it would exclude nobody.
-        if files::still_at(disk, &meta, at.path) {
+        if files::is_named(&meta) {
             return Ok(Attempt::Locked(locked));
         }
     }
@@ -73,28 +74,13 @@ pub(crate) fn for_write(disk: &dyn Disk, operation: &'static str, path: &Path) -
     }
 }
 
-/// One grant, as the lock file keeps it.
-#[derive(Serialize)]
+/// The number of a grant, as the lock file keeps it. Who was granted it stands on the next line.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Grant<'a> {
     fence: u64,
     /// Since which start of the machine the file is as it was written.
-    boot: Option<&'a str>,
-    holder: Option<&'a Holder>,
-}
-
-/// What has to be read of a grant: who cannot be read does not hide the number.
-#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
-struct Number<'a> {
-    fence: u64,
     #[serde(borrow, default)]
     boot: Option<&'a str>,
-}
-
-/// Who it was.
-#[derive(Deserialize)]
-struct Named {
-    fence: u64,
-    holder: Holder,
 }
 
 /// Takes the lease, without waiting. A crash of the machine may take the number of a grant away, and every holder with it:
@@ -124,8 +110,8 @@ pub(crate) fn lease(
     let latest = if as_it_was { last.fence } else { last.fence.max(written()) };
     let next = latest.checked_add(1);
     let fence = next.ok_or_else(|| at.error(StoreErrorKind::Corrupt, Finding::Exhausted))?;
-    let grant = Grant { fence, boot: disk.boot(), holder: Some(holder) };
-    write(&*locked.0, &grant, content.len()).map_err(|error| at.io(error))?;
+    let grant = Grant { fence, boot: disk.boot() };
+    write(&*locked.0, grant, holder, content.len()).map_err(|error| at.io(error))?;
     Ok(LeaseOutcome::Held(Lease::new(fence, locked)))
 }
 
@@ -155,45 +141,57 @@ fn read(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
 }
 
 /// The last grant among what can be read; number zero where there is none.
-fn last_grant(content: &[u8]) -> Number<'_> {
-    last(content, |Number { fence, .. }| *fence).unwrap_or_default()
+fn last_grant(content: &[u8]) -> Grant<'_> {
+    last(content).map(|(grant, _)| grant).unwrap_or_default()
 }
 
 /// Who was granted the lease last, where that can be read.
 fn last_holder(content: &[u8]) -> Option<Holder> {
-    let last = last(content, |Named { fence, .. }| *fence)?;
-    (last.fence == last_grant(content).fence).then_some(last.holder)
+    let (_, rest) = last(content)?;
+    serde_json::from_slice(lines(rest).next()?).ok()
 }
 
-/// The one with the highest number of what can be read: halves that are whole, or lines where there is none.
-fn last<'a, T: Deserialize<'a>>(content: &'a [u8], fence: impl Fn(&T) -> u64 + Copy) -> Option<T> {
-    let read = |line: &'a [u8]| serde_json::from_slice(line).ok();
-    // What fills a half up stands after the end of its line.
-    let half = |half: &'a [u8]| half.split(|b| *b == b'\n').next().and_then(read);
-    let halves = content.chunks(SLOT).filter_map(half).max_by_key(fence);
-    halves.or_else(|| content.split(|b| *b == b'\n').filter_map(read).max_by_key(fence))
-}
-
-fn write(file: &dyn DiskFile, grant: &Grant<'_>, length: usize) -> io::Result<()> {
-    let fence = grant.fence;
-    let mut line = Vec::with_capacity(SLOT);
-    serde_json::to_writer(&mut line, grant)?;
-    if line.len() + 2 > SLOT {
-        // A host name beyond all limits is worth less than the number.
-        line = serde_json::to_vec(&Grant { holder: None, ..*grant })?;
-    }
-    let slot = |mut line: Vec<u8>| {
-        line.push(b'\n');
-        line.resize(SLOT - 1, b' ');
-        line.push(b'\n');
-        line
+/// The grant with the highest number of those that can be read, and what follows its line: of halves, or of any lines where
+/// no half can be read.
+fn last(content: &[u8]) -> Option<(Grant<'_>, &[u8])> {
+    let read = |part| {
+        let line = lines(part).next()?;
+        let grant = serde_json::from_slice(line).ok()?;
+        Some((grant, &part[(line.len() + 1).min(part.len())..]))
     };
-    let half = usize::from(fence % 2 == 1);
-    if half == 1 && length < SLOT {
-        // A new file gets both halves at once; from then on, a grant needs no space on the disk.
-        files::write(file, &slot(Vec::new()), 0)?;
+    let number = |(grant, _): &(Grant<'_>, &[u8])| grant.fence;
+    let halves = content.chunks(SLOT).filter_map(read).max_by_key(number);
+    halves.or_else(|| lines(content).filter_map(read).max_by_key(number))
+}
+
+fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+    content.split(|byte| *byte == b'\n')
+}
+
+fn write(file: &dyn DiskFile, grant: Grant<'_>, holder: &Holder, length: usize) -> io::Result<()> {
+    let mut half = Vec::with_capacity(SLOT);
+    serde_json::to_writer(&mut half, &grant)?;
+    half.push(b'\n');
+    let whole = half.len();
+    serde_json::to_writer(&mut half, holder)?;
+    if half.len() + 2 > SLOT {
+        // A host name beyond all limits is worth less than the number.
+        half.truncate(whole);
     }
-    files::write(file, &slot(line), (half * SLOT) as u64)
+    let odd = grant.fence % 2 == 1;
+    if odd && length < SLOT {
+        // A new file gets both halves at once; from then on, a grant needs no space on the disk.
+        files::write(file, &filled(Vec::new()), 0)?;
+    }
+    files::write(file, &filled(half), if odd { SLOT as u64 } else { 0 })
+}
+
+/// Lines that fill a half.
+fn filled(mut lines: Vec<u8>) -> Vec<u8> {
+    lines.push(b'\n');
+    lines.resize(SLOT - 1, b' ');
+    lines.push(b'\n');
+    lines
 }
 
 #[cfg(test)]
@@ -206,7 +204,7 @@ mod tests {
 
     fn grant(file: &dyn DiskFile, fence: u64, host: &str) {
         let length = read(file).unwrap().len();
-        write(file, &Grant { fence, boot: None, holder: Some(&holder(host)) }, length).unwrap();
+        write(file, Grant { fence, boot: None }, &holder(host), length).unwrap();
     }
 
     #[test]

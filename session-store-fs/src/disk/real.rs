@@ -209,6 +209,7 @@ mod imp {
         Unix {
             mode: metadata.mode() & 0o7777,
             owner: metadata.uid(),
+            links: metadata.nlink(),
             identity: (metadata.dev(), metadata.ino()),
         }
     }
