@@ -60,14 +60,14 @@ impl Drop for Temporary<'_> {
 
 /// Removes the temporary files of writers that died: only regular files whose names are of our making.
 /// Failing to do so harms nothing.
-pub(crate) fn sweep(disk: &dyn Disk, folder: &Folder) {
-    let Ok(entries) = disk.entries(folder.path()) else { return };
+pub(crate) fn sweep(disk: &dyn Disk, folder: &Path) {
+    let Ok(entries) = disk.entries(folder) else { return };
     for Entry { name, .. } in entries.flatten() {
         let Some(nonce) = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)) else { continue };
         if nonce.len() != 32 || !nonce.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
             continue;
         }
-        let path = folder.path().join(&name);
+        let path = folder.join(&name);
         let Ok(meta) = disk.look(&path) else { continue };
         let age = meta.modified.and_then(|time| SystemTime::now().duration_since(time).ok());
         if meta.kind == Kind::File && age.is_some_and(|age| age > STALE) {

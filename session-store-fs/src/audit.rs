@@ -42,13 +42,14 @@ pub(crate) fn append(
         tracing::warn!(path = %path.display(), "the last entry was cut off; it is ended and left as it is");
         line.insert(0, b'\n');
     }
+    if length == 0 {
+        // Before the first entry: a log with entries is one that is durable, whoever made it and died meanwhile.
+        Folder::open(disk, at.operation, folder)?.sync().map_err(|error| at.io(error))?;
+    }
     if let Err(error) = add(&*file, length, &line) {
         // Half an entry helps nobody. Where even this fails, the next writer ends the line.
         drop(file.set_len(length));
         return Err(at.io(error));
-    }
-    if length == 0 {
-        Folder::open(disk, at.operation, folder)?.sync().map_err(|error| at.io(error))?;
     }
     Ok(seq)
 }

@@ -90,7 +90,7 @@ pub(crate) fn lease(
     disk: &dyn Disk,
     path: &Path,
     holder: &Holder,
-    written: impl FnOnce() -> u64,
+    written: impl FnOnce() -> Result<u64, StoreError>,
 ) -> Result<LeaseOutcome, StoreError> {
     let at = At::new("lease", path);
     let locked = match attempt(disk, at)? {
@@ -107,7 +107,7 @@ pub(crate) fn lease(
         tracing::warn!(path = %path.display(), "the lock file holds no readable number; counting anew");
     }
     let as_it_was = last.boot.is_some() && last.boot == disk.boot();
-    let latest = if as_it_was { last.fence } else { last.fence.max(written()) };
+    let latest = if as_it_was { last.fence } else { last.fence.max(written()?) };
     let next = latest.checked_add(1);
     let fence = next.ok_or_else(|| at.error(StoreErrorKind::Corrupt, Finding::Exhausted))?;
     let grant = Grant { fence, boot: disk.boot() };

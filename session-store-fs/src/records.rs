@@ -80,7 +80,7 @@ impl Records {
         }
         let revision = record::next_revision(current.as_ref(), &atomic::unique());
         let folder = Folder::open(&*self.disk, "save", self.layout.records())?;
-        self.sweep_sometimes(&folder);
+        self.sweep_sometimes();
         let path = self.layout.record(key);
         let fence = lease.map_or(written, Lease::fence);
         let content = record::encode(key, &revision, fence, document.as_bytes());
@@ -89,26 +89,36 @@ impl Records {
         Ok(Saved::Done(revision))
     }
 
-    /// The number of the grant that wrote the record, as far as its first line can be read.
-    pub(crate) fn written_fence(&self, key: &SessionKey) -> u64 {
-        let Ok((file, meta)) = files::open_to_read(&*self.disk, &self.layout.record(key)) else { return 0 };
-        let Ok(start) = read_start(&*file, &meta) else { return 0 };
+    /// The number of the grant that wrote the record; zero where there is none, or its first line is no header.
+    pub(crate) fn written_fence(&self, operation: &'static str, key: &SessionKey) -> Result<u64, StoreError> {
+        let path = self.layout.record(key);
+        let failed = |error| At::new(operation, &path).io(error);
+        let (file, meta) = match files::open_to_read(&*self.disk, &path) {
+            Ok(opened) => opened,
+            Err(Unopened::Absent | Unopened::NotAFile(_)) => return Ok(0),
+            Err(Unopened::Failed(error)) => return Err(failed(error)),
+        };
+        let start = read_start(&*file, &meta).map_err(failed)?;
         let header = record::header(&start).ok().filter(|(header, _)| header.key == *key);
-        header.map_or(0, |(header, _)| header.fence)
+        Ok(header.map_or(0, |(header, _)| header.fence))
     }
 
     pub(crate) fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
         let _lock = lock::for_write(&*self.disk, "remove", &self.layout.write_lock(key))?;
+        let path = self.layout.record(key);
+        let at = At::new("remove", &path);
         let Some(Record { revision: current, .. }) = self.read("remove", key)? else {
+            // Who removed it may have died before that was durable, or was told of a failure and asks again.
+            let folder = Folder::open(&*self.disk, "remove", self.layout.records())?;
+            folder.sync().map_err(|error| at.io(error))?;
             return Ok(Removed::NothingThere);
         };
         if !guard.admits(Some(&current)) {
             return Ok(Removed::Refused { current });
         }
         let folder = Folder::open(&*self.disk, "remove", self.layout.records())?;
-        let path = self.layout.record(key);
         let removed = self.disk.remove_file(&path).and_then(|()| folder.sync());
-        removed.map_err(|error| At::new("remove", &path).io(error))?;
+        removed.map_err(|error| at.io(error))?;
         Ok(Removed::Done)
     }
 
@@ -117,12 +127,13 @@ impl Records {
         let _lock = lock::for_write(&*self.disk, "set_aside", &self.layout.write_lock(key))?;
         match self.read("set_aside", key) {
             Ok(None) => return Ok(None),
-            // A newer version can read it.
-            Err(error) if error.kind() == StoreErrorKind::Newer => return Err(error),
             // What can be read here may still be unreadable to the caller.
             Ok(Some(record)) if guard.admits(Some(&record.revision)) => {}
-            Err(_) if *guard == Guard::Any => {}
-            Ok(Some(_)) | Err(_) => return Ok(None),
+            Err(error) if error.kind() == StoreErrorKind::Corrupt && *guard == Guard::Any => {}
+            Ok(Some(_)) => return Ok(None),
+            Err(error) if error.kind() == StoreErrorKind::Corrupt => return Ok(None),
+            // A newer version can read it, or the next try can.
+            Err(error) => return Err(error),
         }
         let path = self.layout.record(key);
         let records = Folder::open(&*self.disk, "set_aside", self.layout.records())?;
@@ -182,12 +193,14 @@ impl Records {
         Ok(names)
     }
 
-    fn sweep_sometimes(&self, folder: &Folder) {
+    fn sweep_sometimes(&self) {
         let mut swept = self.swept.lock().unwrap_or_else(PoisonError::into_inner);
         if swept.is_none_or(|last| last.elapsed() > SWEEP_EVERY) {
             *swept = Some(Instant::now());
             drop(swept);
-            atomic::sweep(&*self.disk, folder);
+            for folder in [self.layout.root(), &self.layout.records()] {
+                atomic::sweep(&*self.disk, folder);
+            }
         }
     }
 }

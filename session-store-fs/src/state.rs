@@ -10,18 +10,20 @@ use crate::error::{At, Finding};
 use crate::files;
 
 /// Makes these directories below `base`, one within the other, private and ours, and says the path of the
-/// last. `base` itself is the caller's: it must be there, and may be reached through links.
+/// last. The `lower` ones are durable then, also where somebody made them who died before they were; the `upper` ones where
+/// they were made here. `base` itself is the caller's: it must be there, and may be reached through links.
 pub(crate) fn private_dir(
     disk: &dyn Disk,
     operation: &'static str,
     base: &Path,
-    names: &[&str],
+    upper: &[&str],
+    lower: &[&str],
 ) -> Result<PathBuf, StoreError> {
     let mut path = base.to_owned();
     let mut level = disk.open_base(base).map_err(|error| At::new(operation, base).io(error))?;
-    for name in names {
+    for (index, name) in upper.iter().chain(lower).enumerate() {
         path.push(name);
-        level = enter(disk, At::new(operation, &path), &*level, name)?;
+        level = enter(disk, At::new(operation, &path), &*level, name, index >= upper.len())?;
     }
     Ok(path)
 }
@@ -31,6 +33,7 @@ fn enter(
     at: At<'_>,
     level: &dyn DiskFolder,
     name: &str,
+    always_sync: bool,
 ) -> Result<Box<dyn DiskFolder>, StoreError> {
     let made = level.make(name).map_err(|error| at.io(error))?;
     let inner = level.enter(name).map_err(|error| match disk.look(at.path) {
@@ -52,7 +55,7 @@ fn enter(
             inner.make_private().map_err(|error| at.io(error))?;
         }
     }
-    if made {
+    if made || always_sync {
         files::sync(level).map_err(|error| at.io(error))?;
     }
     Ok(inner)

@@ -56,10 +56,13 @@ impl FsStore {
     pub(crate) fn open_on(disk: Arc<dyn Disk>, base: &Path) -> Result<Self, StoreError> {
         let base = std::path::absolute(base).map_err(|error| At::new("open", base).io(error))?;
         let layout = Layout::new(&base);
-        state::private_dir(&*disk, "open", &base, &[layout::ROOT])?;
-        check_version(&*disk, &layout)?;
+        state::private_dir(&*disk, "open", &base, &[layout::ROOT], &[])?;
+        let known = check_version(&*disk, &layout)?;
         for folder in [layout::RECORDS, layout::AUDIT, layout::LOCKS, layout::STATE, layout::QUARANTINE] {
-            state::private_dir(&*disk, "open", &base, &[layout::ROOT, folder])?;
+            state::private_dir(&*disk, "open", &base, &[layout::ROOT, folder], &[])?;
+        }
+        if !known {
+            write_version(&*disk, &base, &layout)?;
         }
         Ok(Self(Arc::new(Inner { base, records: Records::new(disk, layout) })))
     }
@@ -89,25 +92,17 @@ impl FsStore {
     }
 }
 
-/// Reads the format of the store, or writes it down where the store is new.
-fn check_version(disk: &dyn Disk, layout: &Layout) -> Result<(), StoreError> {
+/// Whether the store knows its format: this one. A store that does not is new.
+fn check_version(disk: &dyn Disk, layout: &Layout) -> Result<bool, StoreError> {
     let path = layout.version_file();
     let at = At::new("open", &path);
     let text = match files::open_to_read(disk, &path) {
         Ok((file, _)) => files::read(&*file, 0, 4096).map_err(|error| at.io(error))?,
-        Err(Unopened::Absent) => {
-            let folder = Folder::open(disk, "open", layout.root().to_owned())?;
-            // A base may be a work tree; nothing of the store belongs into its history.
-            let ignore = layout.ignore_file();
-            atomic::replace(disk, &folder, &ignore, b"*\n")
-                .map_err(|error| At::new("open", &ignore).io(error))?;
-            let content = format!("{{\"store\":{STORE_FORMAT}}}\n");
-            return atomic::replace(disk, &folder, &path, content.as_bytes()).map_err(|error| at.io(error));
-        }
+        Err(Unopened::Absent) => return Ok(false),
         Err(unopened) => return Err(unopened.at(at, StoreErrorKind::Corrupt)),
     };
     match serde_json::from_slice::<Version>(&text) {
-        Ok(Version { store: STORE_FORMAT }) => Ok(()),
+        Ok(Version { store: STORE_FORMAT }) => Ok(true),
         Ok(Version { store }) => {
             let newer = store > STORE_FORMAT;
             let kind = if newer { StoreErrorKind::Newer } else { StoreErrorKind::Corrupt };
@@ -115,6 +110,19 @@ fn check_version(disk: &dyn Disk, layout: &Layout) -> Result<(), StoreError> {
         }
         Err(error) => Err(at.error(StoreErrorKind::Corrupt, error)),
     }
+}
+
+/// Writes the format down, last of all: where it is, the folders are durable, whoever made them and died meanwhile.
+fn write_version(disk: &dyn Disk, base: &Path, layout: &Layout) -> Result<(), StoreError> {
+    let above = disk.open_base(base).and_then(|folder| files::sync(&*folder));
+    above.map_err(|error| At::new("open", base).io(error))?;
+    let folder = Folder::open(disk, "open", layout.root().to_owned())?;
+    let write = |path: &Path, content: &[u8]| {
+        atomic::replace(disk, &folder, path, content).map_err(|error| At::new("open", path).io(error))
+    };
+    // A base may be a work tree; nothing of the store belongs into its history.
+    write(&layout.ignore_file(), b"*\n")?;
+    write(&layout.version_file(), format!("{{\"store\":{STORE_FORMAT}}}\n").as_bytes())
 }
 
 impl fmt::Debug for FsStore {
@@ -190,7 +198,9 @@ impl SessionStore for FsStore {
         let (key, holder) = (key.clone(), holder.clone());
         self.hop("lease", move |inner| {
             let Records { disk, layout, .. } = &inner.records;
-            lock::lease(&**disk, &layout.lease_lock(&key), &holder, || inner.records.written_fence(&key))
+            lock::lease(&**disk, &layout.lease_lock(&key), &holder, || {
+                inner.records.written_fence("lease", &key)
+            })
         })
         .await
     }
@@ -202,12 +212,12 @@ impl SessionStore for FsStore {
             // The upper folders were made by `open`. Where they have gone, the disk may have gone with them.
             let disk = &*inner.records.disk;
             drop(Folder::open(disk, "state_dir", inner.records.layout.states())?);
-            let names = [layout::ROOT, layout::STATE, &mailbox, &agent];
+            let (upper, lower) = ([layout::ROOT, layout::STATE], [&*mailbox, &agent]);
             let mut tries = 0;
             loop {
                 // The mailbox's folder goes when another agent's state dir was the last one in it.
                 tries += 1;
-                match state::private_dir(disk, "state_dir", &inner.base, &names) {
+                match state::private_dir(disk, "state_dir", &inner.base, &upper, &lower) {
                     Err(error) if error.kind() == StoreErrorKind::Unavailable && tries < TRIES => {}
                     made => break made.map(Some),
                 }
