@@ -4,6 +4,8 @@ mod atomic;
 mod audit;
 mod disk;
 mod error;
+#[cfg(all(test, unix))]
+mod faults;
 mod files;
 mod layout;
 mod lock;
