@@ -25,6 +25,7 @@ pub(crate) fn act(what: &str, arguments: &[String]) {
             let number = |at: usize| arguments[at].parse().unwrap();
             crate::hammer::act(base, [number(1), number(2), number(3)]);
         }
+        "work" => crate::kills::work(base, arguments[1].parse().unwrap()),
         "modes" => modes(base),
         "full" => full(base),
         "limited" => limited(base),

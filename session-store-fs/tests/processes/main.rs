@@ -10,6 +10,8 @@ mod faults;
 #[cfg(unix)]
 mod hammer;
 #[cfg(unix)]
+mod kills;
+#[cfg(unix)]
 mod leases;
 #[cfg(unix)]
 mod parent;
@@ -22,7 +24,7 @@ fn main() {
     if arguments.get(1).is_some_and(|first| first == "child") {
         return child::act(&arguments[2], &arguments[3..]);
     }
-    let trials = [leases::trials(), writers::trials(), faults::trials(), hammer::trials()]
+    let trials = [leases::trials(), writers::trials(), kills::trials(), faults::trials(), hammer::trials()]
         .into_iter()
         .flatten()
         .collect();
