@@ -5,6 +5,7 @@
 mod bench;
 mod cargo;
 mod clis;
+mod faults;
 mod real_cli;
 mod sandbox;
 
@@ -26,6 +27,8 @@ enum Command {
     RealCli(real_cli::Args),
     /// Record fixtures from the pinned real CLIs, offline, into the adapters' `fixtures/`.
     Capture(real_cli::CaptureArgs),
+    /// Run the crash proof of the embedded store to its full extent and print its numbers.
+    Faults(faults::Args),
     /// Run a group of benchmarks and print its table.
     Bench(bench::Args),
 }
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::RealCli(args) => real_cli::run(&args),
         Command::Capture(args) => real_cli::capture(&args),
+        Command::Faults(args) => faults::run(&args),
         Command::Bench(args) => bench::run(&args),
     };
     match outcome {
