@@ -1,13 +1,15 @@
 //! Codex as an agent: dialect, process and catalog, over one environment.
 
+use std::sync::Arc;
+
 use adapter_codex::{CodexDialect, CodexOptions, CodexTranscripts};
 use session_core::Agent;
-use session_process::{CliAgent, Environment};
+use session_process::{CliAgent, Environment, Launcher};
 use session_transcript::FileCatalog;
 
 /// Codex, with its defaults: `codex` from the `PATH`, in the environment of this process.
 pub fn codex() -> Codex {
-    Codex { options: CodexOptions::default(), environment: Environment::inherited() }
+    Codex { options: CodexOptions::default(), environment: Environment::inherited(), launcher: None }
 }
 
 /// Codex, as an agent to be registered.
@@ -16,6 +18,7 @@ pub fn codex() -> Codex {
 pub struct Codex {
     options: CodexOptions,
     environment: Environment,
+    launcher: Option<Arc<dyn Launcher>>,
 }
 
 impl Codex {
@@ -30,13 +33,23 @@ impl Codex {
         self.environment = environment;
         self
     }
+
+    /// Has each command of the CLI started in a sandbox by this launcher, such as
+    /// [`Bubblewrap`](crate::process::Bubblewrap). Session files are looked at from outside.
+    pub fn launcher(mut self, launcher: impl Launcher) -> Self {
+        self.launcher = Some(Arc::new(launcher));
+        self
+    }
 }
 
 impl From<Codex> for Agent {
     fn from(codex: Codex) -> Self {
-        let Codex { options, environment } = codex;
+        let Codex { options, environment, launcher } = codex;
         let transcripts = CodexTranscripts::new(environment.map().clone());
-        let agent = CliAgent::new(CodexDialect::new(options)).environment(environment);
+        let mut agent = CliAgent::new(CodexDialect::new(options)).environment(environment);
+        if let Some(launcher) = launcher {
+            agent = agent.launcher(launcher);
+        }
         Self::new(agent).with_catalog(FileCatalog::new(transcripts))
     }
 }

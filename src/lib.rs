@@ -22,8 +22,8 @@ pub use session_core::error::{self, RunError};
 pub use session_core::{
     Agent, AgentCapabilities, AgentEvent, AgentId, AttemptNote, AuditEntry, AuditEvent, AuditSeq, Cancel,
     CloseError, Closed, Closing, EventSink, Evidence, Explanation, FailedRun, HandOver, Limits, LlmRequest,
-    LlmResult, MailboxId, NativeId, NoSink, RESUME_SETTING, Recorded, ResumePolicy, ResumeSetting, Route,
-    RunId, SessionKey, SessionName, SessionRecord, SessionRef, SessionStore, Totals, Usage, Warning,
+    LlmResult, MailboxId, MountPlan, NativeId, NoSink, RESUME_SETTING, Recorded, ResumePolicy, ResumeSetting,
+    Route, RunId, SessionKey, SessionName, SessionRecord, SessionRef, SessionStore, Totals, Usage, Warning,
 };
 
 /// For authors of stores and adapters: the ports, the decisions, the pure orchestration.
@@ -56,7 +56,7 @@ pub mod stores {
 /// Running agents as child processes.
 #[cfg(feature = "session-process")]
 pub mod process {
-    pub use session_process::{CliAgent, Environment, SystemHost};
+    pub use session_process::{Bubblewrap, CliAgent, Environment, Invocation, Launcher, SystemHost};
 }
 
 /// Reading the session files of agents.

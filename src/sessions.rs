@@ -1,12 +1,13 @@
 //! The entry for runtimes: the orchestration of `session-core`, on this machine.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use session_core::error::{HandOverError, RunError, StoreError};
 use session_core::{
     Agent, AuditEntry, AuditSeq, CloseError, Closed, Closing, EventSink, Explanation, HandOver, Lifecycle,
-    LlmRequest, LlmResult, ResumeSetting, SessionKey, SessionRecord, SessionStore,
+    LlmRequest, LlmResult, MountPlan, ResumeSetting, SessionKey, SessionRecord, SessionStore,
 };
 use session_process::SystemHost;
 
@@ -47,6 +48,20 @@ impl Sessions {
         sink: &mut dyn EventSink,
     ) -> Result<LlmResult, RunError> {
         self.0.run_with(request, sink).await
+    }
+
+    /// What a sandbox around the runs of a key in this folder has to show, as a value: for a runtime that makes its
+    /// container before the run. One that has each command wrapped gives the agent a
+    /// [`Launcher`](crate::process::Launcher), which gets the same plan. Nothing is run but the agent's version probe.
+    ///
+    /// # Errors
+    /// [`RunError`]: there is no such agent, the folder cannot be used or holds the user's home, or the key has no state
+    /// dir.
+    ///
+    /// # Cancel safety
+    /// A dropped future may leave an empty state dir.
+    pub async fn mount_plan(&self, key: &SessionKey, cwd: &Path) -> Result<MountPlan, RunError> {
+        self.0.mount_plan(key, cwd).await
     }
 
     /// Reads what is remembered of a key.

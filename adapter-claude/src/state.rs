@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use session_core::{EnvChange, EnvMap, Link, Mount, StateLayout, Version};
+use session_core::{EnvChange, EnvMap, Link, Mount, Purpose, StateLayout, Version};
 
 /// Variables that tell an agent that it runs inside another one, or that belong to the outer one. A child never
 /// gets them. Seen in the environment of tools (2.0.14, 2.1.197, 2.1.332), but for `CLAUDE_CODE_SSE_PORT` (set by
@@ -33,6 +33,8 @@ const SHARED: &[&str] =
 const CREDENTIALS: &str = ".credentials.json";
 const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 const STORAGE_DIR: &str = "CLAUDE_SECURESTORAGE_CONFIG_DIR";
+/// With one of these, no version tried needs a login of its own (2.0.14, 2.1.197, 2.1.332).
+const KEYS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
 /// The configuration folder of the environment. A relative one has no meaning before the child has its folder.
 pub(crate) fn config_dir(env: &EnvMap) -> Option<PathBuf> {
@@ -49,11 +51,11 @@ pub(crate) fn config_dir(env: &EnvMap) -> Option<PathBuf> {
 
 pub(crate) fn layout(state_dir: Option<&Path>, env: &EnvMap, version: Option<&Version>) -> StateLayout {
     let user = config_dir(env);
-    let Some(state) = state_dir else { return at_home(user, env) };
+    let Some(state) = state_dir else { return at_home(user) };
     let mut layout = StateLayout {
         sessions: Some(state.join("projects")),
         env: vec![EnvChange::set(CONFIG_DIR, state)],
-        mounts: vec![Mount { path: state.to_owned(), read_only: false, optional: false }],
+        mounts: vec![Mount::writable(state, Purpose::StateDir)],
         ..StateLayout::default()
     };
     // A folder of its own for the login: known to 2.1.197 and 2.1.332, unknown to 2.0.14.
@@ -63,8 +65,10 @@ pub(crate) fn layout(state_dir: Option<&Path>, env: &EnvMap, version: Option<&Ve
         if !knows_storage {
             layout.links.push(Link { at: state.join(CREDENTIALS), target: credentials.clone() });
         }
-        // Writable, as tokens are refreshed. The file and not its folder, which holds other conversations.
-        layout.mounts.push(Mount { path: credentials, read_only: false, optional: true });
+        if KEYS.iter().all(|key| env.get(key).is_none()) {
+            // Writable, as tokens are refreshed. The file and not its folder, which holds other conversations.
+            layout.mounts.push(Mount::writable(credentials, Purpose::Login).optional());
+        }
     }
     let Some(user) = user.filter(|user| user != state) else { return layout };
     if knows_storage && storage.is_none() {
@@ -72,23 +76,15 @@ pub(crate) fn layout(state_dir: Option<&Path>, env: &EnvMap, version: Option<&Ve
     }
     for name in SHARED {
         let target = user.join(name);
-        layout.mounts.push(Mount { path: target.clone(), read_only: true, optional: true });
+        layout.mounts.push(Mount::read_only(&target, Purpose::Config).optional());
         layout.links.push(Link { at: state.join(name), target });
     }
     layout
 }
 
-/// Without a state dir nothing changes, and a sandbox has to show everything.
-fn at_home(user: Option<PathBuf>, env: &EnvMap) -> StateLayout {
-    let Some(user) = user else { return StateLayout::default() };
-    let mut mounts = vec![Mount { path: user.clone(), read_only: false, optional: false }];
-    // `.claude.json` lies beside the folder, unless the folder was chosen: then in it.
-    if env.get(CONFIG_DIR).is_none()
-        && let Some(home) = user.parent()
-    {
-        mounts.push(Mount { path: home.join(".claude.json"), read_only: false, optional: true });
-    }
-    StateLayout { sessions: Some(user.join("projects")), mounts, ..StateLayout::default() }
+/// Without a state dir nothing changes, and nothing can be shown to a sandbox: it lies among the sessions of others.
+fn at_home(user: Option<PathBuf>) -> StateLayout {
+    StateLayout { sessions: user.map(|user| user.join("projects")), ..StateLayout::default() }
 }
 
 #[cfg(test)]
@@ -107,8 +103,7 @@ mod tests {
     fn without_a_state_dir_nothing_changes() {
         let layout = layout(None, &env(&[("HOME", "/home/u")]), None);
         assert_eq!(layout.sessions.as_deref(), Some(Path::new("/home/u/.claude/projects")));
-        assert!(layout.env.is_empty() && layout.links.is_empty());
-        assert_eq!(layout.mounts.len(), 2);
+        assert!(layout.env.is_empty() && layout.links.is_empty() && layout.mounts.is_empty());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use session_core::{EnvChange, EnvMap, Link, Mount, StateLayout};
+use session_core::{EnvChange, EnvMap, Link, Mount, Purpose, StateLayout};
 
 use crate::options::CodexOptions;
 
@@ -65,13 +65,13 @@ pub(crate) fn index_dir(state: &Path) -> PathBuf {
 
 pub(crate) fn layout(state_dir: Option<&Path>, env: &EnvMap, options: &CodexOptions) -> StateLayout {
     let user = home(env);
-    let Some(state) = state_dir else { return at_home(user, env) };
+    let Some(state) = state_dir else { return at_home(user) };
     let index = index_dir(state);
     let mut layout = StateLayout {
         sessions: Some(state.join("sessions")),
         env: vec![EnvChange::set(HOME, state), EnvChange::set(INDEX_HOME, &index)],
         scratch: vec![index],
-        mounts: vec![Mount { path: state.to_owned(), read_only: false, optional: false }],
+        mounts: vec![Mount::writable(state, Purpose::StateDir)],
         ..StateLayout::default()
     };
     let Some(user) = user.filter(|user| user != state) else { return layout };
@@ -81,33 +81,28 @@ pub(crate) fn layout(state_dir: Option<&Path>, env: &EnvMap, options: &CodexOpti
         // An earlier run may have had it.
         layout.hidden.push(state.join(LOGIN));
     }
-    let mut show = |name: &str, read_only: bool| {
+    let mut show = |name: &str, mount: fn(PathBuf, Purpose) -> Mount, purpose| {
         let target = user.join(name);
-        layout.mounts.push(Mount { path: target.clone(), read_only, optional: true });
+        layout.mounts.push(mount(target.clone(), purpose).optional());
         layout.links.push(Link { at: state.join(name), target });
     };
     if needs_login {
         // Writable, as tokens are refreshed. The file and not its folder, which holds other conversations.
-        show(LOGIN, false);
+        show(LOGIN, Mount::writable, Purpose::Login);
     }
     for name in SHARED {
-        show(name, true);
+        show(name, Mount::read_only, Purpose::Config);
     }
     // 0.171 has a profile in a file of its own.
     if let Some(profile) = &options.profile {
-        show(&format!("{profile}.config.toml"), true);
+        show(&format!("{profile}.config.toml"), Mount::read_only, Purpose::Config);
     }
     layout
 }
 
-/// Without a state dir nothing changes, and a sandbox has to show everything.
-fn at_home(user: Option<PathBuf>, env: &EnvMap) -> StateLayout {
-    let Some(user) = user else { return StateLayout::default() };
-    let mut mounts = vec![Mount { path: user.clone(), read_only: false, optional: false }];
-    if let Some(index) = env.get(INDEX_HOME).map(PathBuf::from).filter(|path| path.is_absolute()) {
-        mounts.push(Mount { path: index, read_only: false, optional: true });
-    }
-    StateLayout { sessions: Some(user.join("sessions")), mounts, ..StateLayout::default() }
+/// Without a state dir nothing changes, and nothing can be shown to a sandbox: it lies among the sessions of others.
+fn at_home(user: Option<PathBuf>) -> StateLayout {
+    StateLayout { sessions: user.map(|user| user.join("sessions")), ..StateLayout::default() }
 }
 
 #[cfg(test)]

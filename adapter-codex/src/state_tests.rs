@@ -18,11 +18,7 @@ fn without_a_state_dir_nothing_changes() {
     let found = layout(None, &env(&[("HOME", "/home/u")]), &CodexOptions::new());
     assert_eq!(found.sessions.as_deref(), Some(Path::new("/home/u/.codex/sessions")));
     assert!(found.env.is_empty() && found.links.is_empty() && found.scratch.is_empty());
-    assert_eq!(found.mounts.len(), 1);
-    let moved =
-        layout(None, &env(&[("CODEX_HOME", "/c"), ("CODEX_SQLITE_HOME", "/db")]), &CodexOptions::new());
-    let paths: Vec<_> = moved.mounts.iter().map(|mount| mount.path.to_str().unwrap()).collect();
-    assert_eq!(paths, ["/c", "/db"]);
+    assert!(found.mounts.is_empty(), "a sandbox would show the sessions of others");
 }
 
 #[test]
@@ -44,7 +40,8 @@ fn a_state_dir_shows_the_users_own_configuration_and_login() {
         assert!(shows(&found, name), "{name}");
         let target = Path::new("/home/u/.codex").join(name);
         let mount = found.mounts.iter().find(|mount| mount.path == target).unwrap();
-        assert_eq!((mount.optional, mount.read_only), (true, name != "auth.json"));
+        assert_eq!((mount.optional, mount.read_only), (true, name != LOGIN));
+        assert_eq!(mount.purpose == Purpose::Login, name == LOGIN);
     }
     // What others have talked of, and what points into another home, is no configuration.
     for name in ["sessions", "archived_sessions", "session_index.jsonl", "state_5.sqlite", "history.jsonl"] {
@@ -61,7 +58,8 @@ fn the_login_is_shown_only_where_it_is_needed() {
     assert!(in_state(&[("CODEX_HOME", "/s")], &CodexOptions::new().share_login(false)).hidden.is_empty());
     assert!(!shows(&in_state(&home, &CodexOptions::new().share_login(false)), LOGIN));
     let with_key = [("HOME", "/home/u"), ("CODEX_API_KEY", "k")];
-    assert!(!shows(&in_state(&with_key, &CodexOptions::new()), LOGIN));
+    let by_key = in_state(&with_key, &CodexOptions::new());
+    assert!(!shows(&by_key, LOGIN) && by_key.mounts.iter().all(|mount| mount.purpose != Purpose::Login));
     let provider = CodexProvider::new("own", "http://localhost:1").unwrap();
     let with_login = CodexOptions::new().provider(provider.clone());
     assert!(shows(&in_state(&home, &with_login), LOGIN));

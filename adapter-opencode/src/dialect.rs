@@ -88,4 +88,8 @@ impl CliDialect for OpencodeDialect {
     fn state(&self, state_dir: Option<&Path>, env: &EnvMap, version: Option<&Version>) -> StateLayout {
         state::layout(state_dir, env, version)
     }
+
+    fn sandboxed_state(&self, state_dir: &Path, env: &EnvMap, version: Option<&Version>) -> StateLayout {
+        state::sandboxed(state_dir, env, version)
+    }
 }

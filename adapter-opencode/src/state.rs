@@ -6,7 +6,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use session_core::{EnvChange, EnvMap, Link, Mount, NativeId, StateLayout, Version};
+use session_core::{EnvChange, EnvMap, Link, Mount, NativeId, Purpose, StateLayout, Version};
 
 /// Variables that tell an agent that it runs inside another one. A child never gets them. Seen in the environment of
 /// tools (1.1.65 to 1.18.33); `AGENT` is left alone, as others use it, too. With the log on
@@ -24,6 +24,8 @@ pub const NESTING_MARKERS: &[&str] = &[
 
 pub(crate) const DATABASE: &str = "OPENCODE_DB";
 const DATA_HOME: &str = "XDG_DATA_HOME";
+/// Takes the place of `auth.json`.
+const KEYS: &str = "OPENCODE_AUTH_CONTENT";
 
 /// What of the user's data is shown in a data folder of the key: logins, and programs that would be fetched again.
 const SHARED: &[&str] = &["auth.json", "mcp-auth.json", "bin"];
@@ -88,40 +90,59 @@ pub(crate) fn at_home(data: Option<PathBuf>, env: &EnvMap, version: Option<&Vers
 }
 
 pub(crate) fn layout(state_dir: Option<&Path>, env: &EnvMap, version: Option<&Version>) -> StateLayout {
-    let user = data_dir(env);
-    let config = below(env, "XDG_CONFIG_HOME", ".config");
-    let mount = |path: PathBuf, read_only| Mount { path, read_only, optional: true };
-    let mut mounts: Vec<_> = config.map(|path| mount(path, true)).into_iter().collect();
-    mounts.extend(below(env, "XDG_CACHE_HOME", ".cache").map(|path| mount(path, false)));
-    mounts.extend(below(env, "XDG_STATE_HOME", ".local/state").map(|path| mount(path, false)));
-    let Some(state) = state_dir else {
-        mounts.extend(user.clone().map(|path| mount(path, false)));
-        return StateLayout { sessions: at_home(user, env, version), mounts, ..StateLayout::default() };
-    };
-    mounts.push(Mount { path: state.to_owned(), read_only: false, optional: false });
-    let mut layout = StateLayout { sessions: Some(state.to_owned()), mounts, ..StateLayout::default() };
-    if !needs_data_home(version) {
-        // Logins, snapshots and logs stay the user's; the sessions that lie beside them are not shown.
-        for name in ["auth.json", "mcp-auth.json", "snapshot", "log", "tool-output", "repos", "bin"] {
-            layout.mounts.extend(user.iter().map(|user| mount(user.join(name), false)));
-        }
-        return layout;
+    match state_dir {
+        None => StateLayout { sessions: at_home(data_dir(env), env, version), ..StateLayout::default() },
+        Some(state) if needs_data_home(version) => with_data_home(state, env, version),
+        // Logins, snapshots and logs stay the user's, beside other conversations.
+        Some(state) => StateLayout {
+            sessions: Some(state.to_owned()),
+            mounts: mounts(state, env),
+            ..StateLayout::default()
+        },
     }
+}
+
+/// The user's data folder holds what is said in other conversations (logs, outputs of tools, snapshots), so that a sandbox
+/// shows none of it, and every version gets a data folder in the state dir.
+pub(crate) fn sandboxed(state: &Path, env: &EnvMap, version: Option<&Version>) -> StateLayout {
+    with_data_home(state, env, version)
+}
+
+fn with_data_home(state: &Path, env: &EnvMap, version: Option<&Version>) -> StateLayout {
     let own = state.join("opencode");
-    // One that the user chose would lead out of the state dir.
-    layout.env.push(EnvChange::remove(DATABASE));
-    layout.env.push(EnvChange::set(DATA_HOME, state));
-    if let Some(user) = user.filter(|user| *user != own) {
-        for name in SHARED {
-            let target = user.join(name);
-            layout.mounts.push(mount(target.clone(), false));
-            layout.links.push(Link { at: own.join(name), target });
-        }
+    let mut layout = StateLayout {
+        sessions: Some(state.to_owned()),
+        // A database that the user chose would lead out of the state dir.
+        env: vec![EnvChange::remove(DATABASE), EnvChange::set(DATA_HOME, state)],
+        mounts: mounts(state, env),
+        ..StateLayout::default()
+    };
+    if let Some(user) = data_dir(env).filter(|user| *user != own) {
+        let link = |name: &&str| Link { at: own.join(name), target: user.join(name) };
+        layout.links.extend(SHARED.iter().map(link));
     }
     if Family::of(version) != Family::PerSession {
         layout.sessions = Some(own);
     }
     layout
+}
+
+/// Nothing that opencode caches is shown: programs are among it, which a run could exchange for others.
+fn mounts(state: &Path, env: &EnvMap) -> Vec<Mount> {
+    let mut mounts = vec![Mount::writable(state, Purpose::StateDir)];
+    let config = below(env, "XDG_CONFIG_HOME", ".config");
+    mounts.extend(config.map(|path| Mount::read_only(path, Purpose::Config).optional()));
+    for (variable, otherwise) in [("XDG_CACHE_HOME", ".cache"), ("XDG_STATE_HOME", ".local/state")] {
+        mounts.extend(below(env, variable, otherwise).map(|path| Mount::empty(path, Purpose::Private)));
+    }
+    if let Some(user) = data_dir(env).filter(|user| *user != state.join("opencode")) {
+        mounts.push(Mount::read_only(user.join("bin"), Purpose::Program).optional());
+        // Writable, as tokens are refreshed.
+        let login = |name| Mount::writable(user.join(name), Purpose::Login).optional();
+        mounts.extend(env.get(KEYS).is_none().then(|| login("auth.json")));
+        mounts.push(login("mcp-auth.json"));
+    }
+    mounts
 }
 
 #[cfg(test)]
@@ -140,7 +161,7 @@ mod tests {
     fn without_a_state_dir_nothing_changes() {
         let layout = layout(None, &env(&[("HOME", "/home/u")]), None);
         assert_eq!(layout.sessions.as_deref(), Some(Path::new("/home/u/.local/share/opencode/opencode.db")));
-        assert!(layout.env.is_empty() && layout.links.is_empty());
+        assert!(layout.env.is_empty() && layout.links.is_empty() && layout.mounts.is_empty());
     }
 
     #[test]
@@ -149,9 +170,35 @@ mod tests {
         let layout = layout(Some(Path::new("/s")), &home, Some(&version("1.18.33")));
         assert!(layout.env.is_empty() && layout.links.is_empty());
         assert_eq!(layout.sessions.as_deref(), Some(Path::new("/s")));
-        let shown = |path: &str| layout.mounts.iter().any(|mount| mount.path == Path::new(path));
-        assert!(shown("/s") && shown("/home/u/.local/share/opencode/auth.json"));
-        assert!(!shown("/home/u/.local/share/opencode"), "other conversations lie there");
+    }
+
+    #[test]
+    fn in_a_sandbox_every_version_has_a_data_folder_of_its_own() {
+        let home = env(&[("HOME", "/home/u")]);
+        for text in ["1.1.65", "1.15.13", "1.18.33"] {
+            let layout = sandboxed(Path::new("/s"), &home, Some(&version(text)));
+            assert!(layout.env.contains(&EnvChange::set(DATA_HOME, "/s")), "{text}");
+            let without = super::layout(Some(Path::new("/s")), &home, Some(&version(text)));
+            assert_eq!(layout.sessions, without.sessions, "{text}: a look from outside finds them");
+            let data = Path::new("/home/u/.local/share/opencode");
+            let of_user = layout.mounts.iter().filter(|mount| data.starts_with(&mount.path));
+            assert_eq!(of_user.count(), 0, "{text}: other conversations lie there");
+            let logins = layout.mounts.iter().filter(|mount| mount.purpose == Purpose::Login);
+            let logins: Vec<_> = logins.map(|mount| mount.path.strip_prefix(data).unwrap()).collect();
+            assert_eq!(logins, ["auth.json", "mcp-auth.json"].map(Path::new), "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_in_the_environment_take_the_place_of_the_file() {
+        let home = env(&[("HOME", "/home/u"), (KEYS, "{}")]);
+        let layout = sandboxed(Path::new("/s"), &home, Some(&version("1.18.33")));
+        assert!(
+            !layout
+                .mounts
+                .iter()
+                .any(|mount| mount.path.ends_with("auth.json") && !mount.path.ends_with("mcp-auth.json"))
+        );
     }
 
     #[test]

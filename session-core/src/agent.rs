@@ -7,9 +7,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::decide::{Reach, Verdict};
-use crate::error::AgentError;
+use crate::error::{AgentError, AgentErrorKind};
 use crate::{
-    AgentId, Cancel, EventSink, Evidence, FigureScope, Limits, NativeId, RunId, SessionCatalog, SessionName,
+    AgentId, Cancel, EventSink, Evidence, FigureScope, Limits, MountPlan, NativeId, RunId, SessionCatalog,
+    SessionName,
 };
 
 /// A version as the agent prints it, ordered by its three numbers.
@@ -270,6 +271,18 @@ pub trait AgentAdapter: Debug + Send + Sync + 'static {
     /// Dropping the future ends the turn and everything it started, at once and without grace; use
     /// [`Turn::cancel`] to end it in order and to learn how far it got.
     async fn run(&self, turn: Turn<'_>, sink: &mut dyn EventSink) -> Result<TurnReport, AgentError>;
+
+    /// What a sandbox around a run in this folder with this state dir has to show. Nothing is started but the version
+    /// probe, nothing is written.
+    ///
+    /// # Errors
+    /// [`AgentError`] when there is no agent that could be run, or when a sandbox would show what is of others: without a
+    /// state dir, or around a folder that holds the user's home. By default, always: not every agent has a plan.
+    async fn mount_plan(&self, cwd: &Path, state_dir: Option<&Path>) -> Result<MountPlan, AgentError> {
+        let _ = (cwd, state_dir);
+        let what = "it: its adapter has no plan of mounts";
+        Err(AgentError::new(AgentErrorKind::Sandbox, self.id().clone(), what))
+    }
 
     /// Ends what an earlier run of this key left behind when its runner died, and says how many processes
     /// that were.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::decide::Verdict;
 use crate::error::CommandError;
-use crate::{AgentCapabilities, AgentEvent, AgentId, Evidence, Exit, NativeId, Turn, Version};
+use crate::{AgentCapabilities, AgentEvent, AgentId, Evidence, Exit, Mount, NativeId, Turn, Version};
 
 /// The environment that a child gets before the dialect's own changes. `Debug` shows names, never values: they hold
 /// credentials.
@@ -137,17 +137,6 @@ impl Debug for CommandSpec {
     }
 }
 
-/// A directory or file that a sandbox has to show to the agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mount {
-    /// Where it lies on the host; the path inside is the same.
-    pub path: PathBuf,
-    /// Whether the agent must not write there.
-    pub read_only: bool,
-    /// Whether the agent runs without it.
-    pub optional: bool,
-}
-
 /// A symbolic link that makes a part of the user's own configuration visible in a state dir.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
@@ -171,7 +160,8 @@ pub struct StateLayout {
     pub links: Vec<Link>,
     /// Where a link of an earlier run may not be any more. What is no link is left alone.
     pub hidden: Vec<PathBuf>,
-    /// What a sandbox has to mount, the work tree aside.
+    /// What a sandbox has to show of the agent's own places, work tree and program aside. None without a state dir: what
+    /// the agent keeps at its own place is of all mailboxes.
     pub mounts: Vec<Mount>,
 }
 
@@ -250,4 +240,10 @@ pub trait CliDialect: Debug + Send + Sync + 'static {
 
     /// Where sessions lie, and what carries a state dir.
     fn state(&self, state_dir: Option<&Path>, env: &EnvMap, version: Option<&Version>) -> StateLayout;
+
+    /// The same where a sandbox is around the run: nothing of the agent's own place is there then but what the layout
+    /// mounts, so what is to be kept has to lie in the state dir. Sessions lie where they lie without a sandbox.
+    fn sandboxed_state(&self, state_dir: &Path, env: &EnvMap, version: Option<&Version>) -> StateLayout {
+        self.state(Some(state_dir), env, version)
+    }
 }

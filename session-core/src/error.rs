@@ -92,6 +92,8 @@ pub enum AgentErrorKind {
     Spawn,
     /// The state dir could not be prepared.
     State,
+    /// No sandbox could be planned, or none be put around the run.
+    Sandbox,
     /// Anything else.
     Other,
 }
@@ -135,6 +137,7 @@ impl fmt::Display for AgentError {
             AgentErrorKind::Command => write!(f, "{agent}: the turn cannot be asked for: {what}"),
             AgentErrorKind::Spawn => write!(f, "{agent}: {what} could not be started"),
             AgentErrorKind::State => write!(f, "{agent}: the state dir {what} could not be prepared"),
+            AgentErrorKind::Sandbox => write!(f, "{agent}: no sandbox can be put around {what}"),
             AgentErrorKind::Other => write!(f, "{agent}: {what}"),
         }
     }

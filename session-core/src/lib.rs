@@ -19,6 +19,7 @@ mod ids;
 mod lenient;
 mod lifecycle;
 mod memory;
+mod mounts;
 mod record;
 mod request;
 mod result;
@@ -42,9 +43,7 @@ pub use catalog::{
 pub use claim::Claim;
 pub use close::{CloseError, Closed, Closing};
 pub use conversation::{Conversation, HandOver, Said, Speaker};
-pub use dialect::{
-    CliDialect, CommandSpec, Decoder, Ended, EnvChange, EnvMap, Link, Mount, Program, StateLayout,
-};
+pub use dialect::{CliDialect, CommandSpec, Decoder, Ended, EnvChange, EnvMap, Link, Program, StateLayout};
 pub use event::{AgentEvent, EventSink, Final, NoSink};
 pub use evidence::{Asked, EndedBy, Evidence, Exit, Observation};
 pub use explain::{Bound, Explanation};
@@ -53,6 +52,7 @@ pub use ids::{AgentId, InvalidName, MailboxId, NativeId, RunId, SessionKey, Sess
 pub use lenient::without_lone_surrogates;
 pub use lifecycle::Lifecycle;
 pub use memory::MemoryStore;
+pub use mounts::{Content, Mount, MountPlan, Purpose};
 pub use record::{Binding, Candidate, Former, InFlight, LastRun, Phase, SessionRecord};
 pub use request::{Limits, LlmRequest, ResumePolicy, SessionRef};
 pub use result::{FailedRun, LlmResult, Recorded, Route, Warning};

@@ -1,21 +1,23 @@
 //! A command-line agent, run as its dialect says.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use session_core::decide::Verdict;
-use session_core::error::{AgentError, AgentErrorKind};
+use session_core::error::{AgentError, AgentErrorKind, BoxError};
 use session_core::{
     AgentAdapter, AgentEvent, AgentId, Asked, CliDialect, CommandSpec, Decoder, Ended, EndedBy, EventSink,
-    Evidence, Exit, Installation, Mode, NativeId, Observation, RunId, Turn, TurnReport, async_trait,
+    Evidence, Exit, Installation, Mode, MountPlan, NativeId, Observation, RunId, StateLayout, Turn,
+    TurnReport, async_trait,
 };
 use tokio::sync::Mutex;
 use tracing::Instrument;
 
-use crate::Environment;
 use crate::launch::Launch;
 use crate::lines::Piece;
+use crate::plan::Ask;
 use crate::pump::{Job, Outcome, pump};
-use crate::{links, locate, probe, tree};
+use crate::{Environment, Invocation, Launcher, links, locate, original, probe, tree};
 
 const MAX_LINE: usize = 64 * 1024 * 1024;
 
@@ -27,6 +29,7 @@ pub struct CliAgent<D> {
     dialect: D,
     environment: Environment,
     max_line: usize,
+    launcher: Option<Arc<dyn Launcher>>,
     installed: Mutex<Option<(probe::Stamp, Installation)>>,
 }
 
@@ -37,6 +40,7 @@ impl<D: CliDialect> CliAgent<D> {
             dialect,
             environment: Environment::inherited(),
             max_line: MAX_LINE,
+            launcher: None,
             installed: Mutex::new(None),
         }
     }
@@ -53,6 +57,14 @@ impl<D: CliDialect> CliAgent<D> {
     #[must_use]
     pub const fn max_line_bytes(mut self, bytes: usize) -> Self {
         self.max_line = bytes;
+        self
+    }
+
+    /// Has the agent's commands started by a launcher, each in a sandbox of the plan that
+    /// [`mount_plan`](AgentAdapter::mount_plan) makes. A run without a state dir is then an error.
+    #[must_use]
+    pub fn launcher(mut self, launcher: impl Launcher) -> Self {
+        self.launcher = Some(Arc::new(launcher));
         self
     }
 
@@ -84,6 +96,13 @@ impl<D: CliDialect> CliAgent<D> {
         }
         let id = self.dialect.id();
         let base = self.environment.map();
+        let sandbox = match &self.launcher {
+            None => None,
+            Some(launcher) => Some((launcher, self.plan_of(&turn).await?)),
+        };
+        // Links that lead to the work tree are not there inside.
+        let cwd = sandbox.as_ref().map_or(turn.cwd, |(_, plan)| plan.cwd());
+        let turn = Turn { cwd, ..turn };
         let refused = |error| {
             let mode = match turn.mode {
                 Mode::Fresh { .. } => "a new session",
@@ -94,8 +113,7 @@ impl<D: CliDialect> CliAgent<D> {
         };
         let spec = self.dialect.command(&turn, base).map_err(refused)?;
         let preparations = self.dialect.preparations(&turn, base).map_err(refused)?;
-        let version = turn.installation.version.as_ref();
-        let layout = self.dialect.state(turn.state_dir, base, version);
+        let layout = self.layout(turn.state_dir, turn.installation, sandbox.is_some());
         let (of, needs, dir) = (id.clone(), layout.clone(), turn.state_dir.map(Path::to_owned));
         let prepared = tokio::task::spawn_blocking(move || links::prepare(&of, dir.as_deref(), &needs)).await;
         prepared.map_err(|error| {
@@ -108,15 +126,14 @@ impl<D: CliDialect> CliAgent<D> {
             spec.env.iter().for_each(|change| env.apply(change));
             let mut args = self.dialect.program().leading_args;
             args.extend(spec.args.iter().cloned());
-            Launch {
-                agent: id,
-                run: turn.run,
-                program: &turn.installation.program,
-                args,
-                env,
-                cwd: turn.cwd,
-                has_input: !spec.stdin.is_empty(),
+            let program = turn.installation.program.clone();
+            let mut start = Invocation { program, args, env, cwd: turn.cwd.to_owned() };
+            if let Some((launcher, plan)) = &sandbox {
+                start = wrap(id, &***launcher, start, plan)?;
             }
+            let Invocation { program, args, env, cwd } = start;
+            let (has_input, is_launcher) = (!spec.stdin.is_empty(), sandbox.is_some());
+            Ok(Launch { agent: id, run: turn.run, program, args, env, cwd, has_input, is_launcher })
         };
         let job = |input| Job {
             run: turn.run,
@@ -126,14 +143,14 @@ impl<D: CliDialect> CliAgent<D> {
             cancel: turn.cancel,
         };
         for preparation in preparations {
-            let child = launch(&preparation).start().await?;
+            let child = launch(&preparation)?.start().await?;
             let outcome = pump(child, job(preparation.stdin), &mut |_| false).await;
             if outcome.exit != Exit::Code(0) || outcome.ended_by.is_some() {
                 tracing::debug!(exit = ?outcome.exit, said = outcome.stderr_tail, "a preparation failed");
                 return Ok(self.report(evidence(Observation::default(), outcome)));
             }
         }
-        let child = launch(&spec).start().await?;
+        let child = launch(&spec)?.start().await?;
         tracing::Span::current().record("pid", child.pid);
 
         let mut fold = Fold {
@@ -148,6 +165,43 @@ impl<D: CliDialect> CliAgent<D> {
         let TurnReport { verdict, evidence } = &report;
         tracing::debug!(?verdict, exit = ?evidence.exit, ended_by = ?evidence.ended_by, "the agent ended");
         Ok(report)
+    }
+
+    fn layout(&self, state_dir: Option<&Path>, found: &Installation, sandboxed: bool) -> StateLayout {
+        let (env, version) = (self.environment.map(), found.version.as_ref());
+        match state_dir.filter(|_| sandboxed) {
+            Some(state_dir) => self.dialect.sandboxed_state(state_dir, env, version),
+            None => self.dialect.state(state_dir, env, version),
+        }
+    }
+
+    /// The plan for this turn: that of its key, with the original where one is forked.
+    async fn plan_of(&self, turn: &Turn<'_>) -> Result<MountPlan, AgentError> {
+        let plan = self.plan(turn.cwd, turn.state_dir, turn.installation).await?;
+        let Mode::Fork { transcript: Some(file), .. } = turn.mode else { return Ok(plan) };
+        Ok(original::mounts(file).into_iter().fold(plan, MountPlan::show))
+    }
+
+    async fn plan(
+        &self,
+        cwd: &Path,
+        state_dir: Option<&Path>,
+        found: &Installation,
+    ) -> Result<MountPlan, AgentError> {
+        let ask = Ask {
+            program: found.program.clone(),
+            leading_args: self.dialect.program().leading_args,
+            env: self.environment.map().clone(),
+            layout: self.layout(state_dir, found, true),
+            cwd: cwd.to_owned(),
+            state_dir: state_dir.map(Path::to_owned),
+        };
+        let failed = |source: BoxError| {
+            let what = format!("a run in {}", cwd.display());
+            AgentError::new(AgentErrorKind::Sandbox, self.dialect.id().clone(), what).with_source(source)
+        };
+        let planned = tokio::task::spawn_blocking(move || ask.plan()).await;
+        planned.map_err(|error| failed(error.into()))?.map_err(|error| failed(error.into()))
     }
 
     fn report(&self, evidence: Evidence) -> TurnReport {
@@ -167,6 +221,20 @@ impl<D: CliDialect> CliAgent<D> {
             _ => self.dialect.classify(evidence),
         }
     }
+}
+
+/// The launcher's process in place of the agent's, found as the agent's own program is.
+fn wrap(
+    id: &AgentId,
+    launcher: &dyn Launcher,
+    command: Invocation,
+    plan: &MountPlan,
+) -> Result<Invocation, AgentError> {
+    let what = command.program.display().to_string();
+    let refused = |source| AgentError::new(AgentErrorKind::Sandbox, id.clone(), what).with_source(source);
+    let mut start = launcher.wrap(command, plan).map_err(refused)?;
+    start.program = locate::locate(id, &start.program, &start.env)?;
+    Ok(start)
 }
 
 fn asked(mode: Mode<'_>) -> Asked {
@@ -251,6 +319,12 @@ impl<D: CliDialect> AgentAdapter for CliAgent<D> {
         let installation = Installation { program: path, version: Some(version), capabilities };
         *installed = Some((stamp, installation.clone()));
         Ok(installation)
+    }
+
+    /// See the guide on sandboxes for what is in it and why.
+    async fn mount_plan(&self, cwd: &Path, state_dir: Option<&Path>) -> Result<MountPlan, AgentError> {
+        let found = self.detect().await?;
+        self.plan(cwd, state_dir, &found).await
     }
 
     async fn run(&self, turn: Turn<'_>, sink: &mut dyn EventSink) -> Result<TurnReport, AgentError> {

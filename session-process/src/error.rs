@@ -36,6 +36,43 @@ pub enum LaunchError {
     },
 }
 
+/// Why no sandbox can be put around a run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SandboxError {
+    /// Without a state dir, the agent's sessions lie among those of others.
+    #[error("there is no state dir: the agent keeps its sessions among those of others")]
+    NoStateDir,
+    /// The work tree is the home, with all logins in it.
+    #[error("the work tree {cwd} is the user's home, or everything")]
+    Home {
+        /// The work tree.
+        cwd: PathBuf,
+    },
+    /// The work tree lies where only session files are to be.
+    #[error("the work tree {cwd} lies in the state dir")]
+    InStateDir {
+        /// The work tree.
+        cwd: PathBuf,
+    },
+    /// A login of the agent's would be shown.
+    #[error("the login {login} lies in what is shown, such as the work tree {cwd}")]
+    Login {
+        /// The work tree.
+        cwd: PathBuf,
+        /// The file.
+        login: PathBuf,
+    },
+    /// A path that cannot be looked at.
+    #[error("{path} cannot be looked at")]
+    Path {
+        /// The path.
+        path: PathBuf,
+        /// The system's answer.
+        source: std::io::Error,
+    },
+}
+
 /// Why a program is not one that can be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

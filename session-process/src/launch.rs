@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -23,12 +23,14 @@ use crate::tree::MARK;
 pub(crate) struct Launch<'a> {
     pub(crate) agent: &'a AgentId,
     pub(crate) run: RunId,
-    pub(crate) program: &'a Path,
+    pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: EnvMap,
-    pub(crate) cwd: &'a Path,
+    pub(crate) cwd: PathBuf,
     /// Whether something is to be written to its stdin; else that is at its end at once.
     pub(crate) has_input: bool,
+    /// Whether it is the launcher of a sandbox, and the agent runs within.
+    pub(crate) is_launcher: bool,
 }
 
 /// A process that was started.
@@ -36,6 +38,7 @@ pub(crate) struct Launch<'a> {
 pub(crate) struct Child {
     pub(crate) handle: Box<dyn ChildWrapper>,
     pub(crate) pid: u32,
+    pub(crate) is_launcher: bool,
 }
 
 impl Launch<'_> {
@@ -47,7 +50,7 @@ impl Launch<'_> {
             match self.command().spawn() {
                 Ok(handle) => {
                     let pid = handle.id().ok_or_else(|| self.error(AgentErrorKind::Spawn))?;
-                    return Ok(Child { handle, pid });
+                    return Ok(Child { handle, pid, is_launcher: self.is_launcher });
                 }
                 // Whoever writes the program, such as an update, or a process that is between fork and exec
                 // while we hold it open, is about to be done.
@@ -64,13 +67,13 @@ impl Launch<'_> {
     }
 
     fn command(&self) -> CommandWrap {
-        let mut wrap = CommandWrap::with_new(self.program, |command| {
+        let mut wrap = CommandWrap::with_new(&self.program, |command| {
             command
                 .args(&self.args)
                 .env_clear()
                 .envs(self.env.iter())
                 .env(MARK, self.run.to_string())
-                .current_dir(self.cwd)
+                .current_dir(&self.cwd)
                 .stdin(if self.has_input { Stdio::piped() } else { Stdio::null() })
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());
@@ -106,13 +109,13 @@ impl Launch<'_> {
         if matches!(kind, Io::NotFound | Io::NotADirectory | Io::PermissionDenied)
             && std::fs::metadata(self.cwd.join(".")).is_err()
         {
-            let cwd = self.cwd.to_owned();
+            let cwd = self.cwd.clone();
             let what = format!("{} in {}", self.program.display(), cwd.display());
             return self
                 .error_about(AgentErrorKind::Spawn, &what)
                 .with_source(LaunchError::Cwd { cwd, source });
         }
-        let program = std::fs::metadata(self.program);
+        let program = std::fs::metadata(&self.program);
         match (kind, program) {
             (Io::NotFound | Io::NotADirectory, Err(_)) => {
                 self.error(AgentErrorKind::NotFound).with_source(source)

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod bubblewrap;
 mod cli_agent;
 mod environment;
 pub mod error;
@@ -9,13 +10,18 @@ mod limits;
 mod lines;
 mod links;
 mod locate;
+mod original;
 mod pipes;
+mod plan;
 mod probe;
 mod pump;
 mod repository;
+mod sandbox;
 mod tail;
 mod tree;
 
+pub use bubblewrap::Bubblewrap;
 pub use cli_agent::CliAgent;
 pub use environment::Environment;
 pub use host::SystemHost;
+pub use sandbox::{Invocation, Launcher};

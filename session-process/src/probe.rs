@@ -71,7 +71,9 @@ pub(crate) async fn version<D: CliDialect>(
     args.extend(spec.args);
     let run = RunId::new(uuid::Uuid::new_v4());
     let has_input = !spec.stdin.is_empty();
-    let launch = Launch { agent: id, run, program, args, env, cwd: home.path(), has_input };
+    let program = program.to_owned();
+    let cwd = home.path().to_owned();
+    let launch = Launch { agent: id, run, program, args, env, cwd, has_input, is_launcher: false };
     let child = launch.start().await?;
 
     let mut limits = Limits::default();

@@ -77,7 +77,7 @@ pub(crate) async fn pump(mut child: Child, job: Job<'_>, take: &mut Take<'_>) ->
     // Dropped in reverse: first the tree is killed, as long as the handle below keeps the number of its group
     // from being used again.
     let mut handle = child.handle;
-    let guard = Guard::new(Tree::of_child(job.run, child.pid));
+    let guard = Guard::new(Tree::of_child(job.run, child.pid, child.is_launcher));
     let mut wait = leader_end(&mut handle);
     let mut cancelled = pin!(job.cancel.cancelled());
     let began = Instant::now();

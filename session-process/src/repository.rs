@@ -25,6 +25,18 @@ pub(crate) fn around(real: &Path) -> Option<Repository> {
     Some(Repository { common_dir: PathText::new(&common_dir), id })
 }
 
+/// The common directory of the repository that this folder is a linked work tree of, where the repository says so, too:
+/// what stands in a work tree may have been written by an agent, and could name any folder.
+pub(crate) fn of_linked_work_tree(real: &Path) -> Option<PathBuf> {
+    let own = real.join(".git");
+    let git_dir = real.join(pointer(&own, b"gitdir: ")?).canonicalize().ok()?;
+    let back = git_dir.join(pointer(&git_dir.join("gitdir"), b"")?).canonicalize().ok()?;
+    let trees = git_dir.parent().filter(|trees| trees.file_name().is_some_and(|name| name == "worktrees"))?;
+    let common = trees.parent().filter(|common| common.join("HEAD").is_file())?;
+    let is_one = ["objects", "refs"].iter().all(|part| common.join(part).is_dir());
+    (back == own && is_one).then(|| common.to_owned())
+}
+
 fn git_dir(real: &Path) -> Option<PathBuf> {
     for folder in real.ancestors() {
         let git = folder.join(".git");

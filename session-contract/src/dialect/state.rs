@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use session_core::{EnvChange, StateLayout};
+use session_core::{Content, EnvChange, Mount, StateLayout};
 
 use super::Subject;
 use super::turns::Stage;
@@ -13,6 +13,13 @@ const TWO: &str = "/srv/state/two";
 impl Subject {
     fn layout(&self, stage: &Stage, state_dir: Option<&str>) -> StateLayout {
         self.dialect.state(state_dir.map(Path::new), &stage.env, stage.installation.version.as_ref())
+    }
+
+    /// Without a sandbox, and within one.
+    fn layouts(&self, stage: &Stage, state_dir: &str) -> [StateLayout; 2] {
+        let version = stage.installation.version.as_ref();
+        let sandboxed = self.dialect.sandboxed_state(Path::new(state_dir), &stage.env, version);
+        [self.layout(stage, Some(state_dir)), sandboxed]
     }
 }
 
@@ -35,21 +42,40 @@ pub(super) fn sessions_lie_in_the_state_dir(subject: &Subject) {
             assert_eq!(layout, without, "{}: no state path is claimed, and one is used", stage.version());
             continue;
         };
-        let place = Path::new(ONE).join(below);
-        let sessions = layout.sessions.clone().unwrap_or_default();
-        assert!(sessions.starts_with(&place), "{}: sessions lie in {}", stage.version(), sessions.display());
-        for link in &layout.links {
-            assert!(link.at.starts_with(ONE), "{}: a link at {}", stage.version(), link.at.display());
-        }
-        for hidden in &layout.hidden {
-            assert!(hidden.starts_with(ONE), "{}: {} would be taken away", stage.version(), hidden.display());
-        }
-        for mount in layout.mounts.iter().filter(|mount| !mount.read_only && !mount.optional) {
-            assert!(mount.path.starts_with(ONE), "{}: written in {}", stage.version(), mount.path.display());
-        }
-        for scratch in &layout.scratch {
-            let harmless = scratch.starts_with(ONE) && !sessions.starts_with(scratch);
-            assert!(harmless, "{}: {} would be emptied", stage.version(), scratch.display());
+        for layout in subject.layouts(&stage, ONE) {
+            let place = Path::new(ONE).join(below);
+            let sessions = layout.sessions.clone().unwrap_or_default();
+            assert!(
+                sessions.starts_with(&place),
+                "{}: sessions lie in {}",
+                stage.version(),
+                sessions.display()
+            );
+            for link in &layout.links {
+                assert!(link.at.starts_with(ONE), "{}: a link at {}", stage.version(), link.at.display());
+            }
+            for hidden in &layout.hidden {
+                assert!(
+                    hidden.starts_with(ONE),
+                    "{}: {} would be taken away",
+                    stage.version(),
+                    hidden.display()
+                );
+            }
+            let written =
+                |mount: &&Mount| mount.content == Content::Host && !mount.read_only && !mount.optional;
+            for mount in layout.mounts.iter().filter(written) {
+                assert!(
+                    mount.path.starts_with(ONE),
+                    "{}: written in {}",
+                    stage.version(),
+                    mount.path.display()
+                );
+            }
+            for scratch in &layout.scratch {
+                let harmless = scratch.starts_with(ONE) && !sessions.starts_with(scratch);
+                assert!(harmless, "{}: {} would be emptied", stage.version(), scratch.display());
+            }
         }
         stage.state_dir = Some(PathBuf::from(ONE));
         for mode in Subject::modes(&stage, &one, &two) {
@@ -70,10 +96,10 @@ pub(super) fn two_state_dirs_share_nothing(subject: &Subject) {
         }
         let home = subject.layout(&stage, None);
         for (here, there) in [(ONE, TWO), (TWO, ONE)] {
-            let layout = subject.layout(&stage, Some(here));
             let other = subject.layout(&stage, Some(there));
             let closed = [Some(PathBuf::from(there)), other.sessions.clone(), home.sessions.clone()];
-            for mount in &layout.mounts {
+            let layouts = subject.layouts(&stage, here);
+            for mount in layouts.iter().flat_map(|layout| &layout.mounts) {
                 for closed in closed.iter().flatten() {
                     let shown = closed.starts_with(&mount.path) || mount.path.starts_with(closed);
                     assert!(
@@ -85,7 +111,7 @@ pub(super) fn two_state_dirs_share_nothing(subject: &Subject) {
                     );
                 }
             }
-            for link in &layout.links {
+            for link in layouts.iter().flat_map(|layout| &layout.links) {
                 for closed in closed.iter().flatten() {
                     let shown = closed.starts_with(&link.target) || link.target.starts_with(closed);
                     assert!(
@@ -97,7 +123,9 @@ pub(super) fn two_state_dirs_share_nothing(subject: &Subject) {
                     );
                 }
             }
-            assert!(!leads_to(&layout, there), "{}: {layout:?} leads to {there}", stage.version());
+            for layout in &layouts {
+                assert!(!leads_to(layout, there), "{}: {layout:?} leads to {there}", stage.version());
+            }
             stage.state_dir = Some(PathBuf::from(here));
             for mode in Subject::modes(&stage, &one, &two) {
                 let command = stage.commands(&*subject.dialect, mode);
@@ -119,6 +147,7 @@ pub(super) fn without_a_state_dir_nothing_is_changed(subject: &Subject) {
         assert!(layout.links.is_empty(), "{}: {:?}", stage.version(), layout.links);
         assert!(layout.scratch.is_empty(), "{}: {:?}", stage.version(), layout.scratch);
         assert!(layout.hidden.is_empty(), "{}: {:?}", stage.version(), layout.hidden);
+        assert!(layout.mounts.is_empty(), "{}: {:?} are of all mailboxes", stage.version(), layout.mounts);
         let below =
             [ONE, TWO].iter().any(|dir| layout.sessions.iter().any(|sessions| sessions.starts_with(dir)));
         assert!(!below, "{}: {:?} is a state dir that nobody gave", stage.version(), layout.sessions);

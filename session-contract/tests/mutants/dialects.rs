@@ -41,6 +41,7 @@ struct Broken {
     decoder: OnEvents,
     classify: fn(&Evidence, Verdict) -> Verdict,
     state: fn(Option<&Path>, StateLayout) -> StateLayout,
+    sandboxed: fn(StateLayout) -> StateLayout,
 }
 
 impl std::fmt::Debug for Broken {
@@ -61,6 +62,7 @@ fn sound() -> Broken {
         decoder: |_, _, decoder| decoder,
         classify: |_, verdict| verdict,
         state: |_, layout| layout,
+        sandboxed: |layout| layout,
     }
 }
 
@@ -94,6 +96,9 @@ impl CliDialect for Broken {
     }
     fn classify(&self, evidence: &Evidence) -> Verdict {
         (self.classify)(evidence, self.inner.classify(evidence))
+    }
+    fn sandboxed_state(&self, state_dir: &Path, env: &EnvMap, version: Option<&Version>) -> StateLayout {
+        (self.sandboxed)(self.state(Some(state_dir), env, version))
     }
     fn state(&self, state_dir: Option<&Path>, env: &EnvMap, version: Option<&Version>) -> StateLayout {
         (self.state)(state_dir, self.inner.state(state_dir, env, version))

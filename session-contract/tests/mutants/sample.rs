@@ -173,7 +173,7 @@ impl CliDialect for Sample {
             scratch: vec![state.join("cache")],
             hidden: vec![state.join("login")],
             links,
-            mounts: vec![Mount { path: state.to_owned(), read_only: false, optional: false }],
+            mounts: vec![Mount::writable(state, Purpose::StateDir)],
         }
     }
 }

@@ -44,10 +44,7 @@ impl Lifecycle {
         if let Some(model) = request.model.as_ref().filter(|model| !model_is_safe(model)) {
             return Err(RequestError::Model { model: model.clone() });
         }
-        let agent = self.agents.get(&key.agent).ok_or_else(|| RequestError::UnknownAgent {
-            agent: key.agent.clone(),
-            known: self.agents.keys().map(AgentId::as_str).collect::<Vec<_>>().join(", "),
-        })?;
+        let agent = self.registered(&key.agent)?;
         Ok(Job {
             request,
             run: RunId::new(self.host.random_id()),
@@ -57,6 +54,14 @@ impl Lifecycle {
             policy: if self.setting.is_on() { request.resume.into() } else { Policy::Never },
             fork_of,
             key,
+        })
+    }
+
+    /// The agent of this id.
+    pub(super) fn registered(&self, agent: &AgentId) -> Result<&Agent, RequestError> {
+        self.agents.get(agent).ok_or_else(|| RequestError::UnknownAgent {
+            agent: agent.clone(),
+            known: self.agents.keys().map(AgentId::as_str).collect::<Vec<_>>().join(", "),
         })
     }
 }

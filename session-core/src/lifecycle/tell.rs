@@ -1,9 +1,9 @@
-//! What is said of a key to others: to people, and to another agent.
+//! What is said of a key to others: to people, to a sandbox, and to another agent.
 
 use std::path::Path;
 
-use crate::error::{HandOverError, StoreError};
-use crate::{Explanation, HandOver, SessionKey, SessionQuery};
+use crate::error::{HandOverError, RequestError, RunError, StoreError};
+use crate::{Explanation, HandOver, MountPlan, SessionKey, SessionQuery};
 
 use super::Lifecycle;
 
@@ -15,6 +15,24 @@ impl Lifecycle {
     pub async fn explain(&self, key: &SessionKey) -> Result<Explanation, StoreError> {
         let (record, audit) = (self.record(key).await?, self.audit(key, None).await?);
         Ok(Explanation::of(key.clone(), record, audit))
+    }
+
+    /// What a sandbox around the runs of a key in this folder has to show: the mounts, and the environment. The key's state
+    /// dir is made, where the store has one. Nothing is run but the agent's version probe.
+    ///
+    /// # Errors
+    /// [`RunError`]: the agent is not registered or has no plan, the folder cannot be used, or would show what is of
+    /// others, or the store has no state dir for the key.
+    ///
+    /// # Cancel safety
+    /// A dropped future may leave an empty state dir.
+    pub async fn mount_plan(&self, key: &SessionKey, cwd: &Path) -> Result<MountPlan, RunError> {
+        let agent = self.registered(&key.agent).map_err(RunError::Request)?;
+        let folder = self.host.folder(cwd).await;
+        folder.map_err(|error| RunError::Request(RequestError::Folder(error)))?;
+        let state_dir =
+            if self.state_dirs { self.store.state_dir(key).await.map_err(RunError::Store)? } else { None };
+        agent.adapter().mount_plan(cwd, state_dir.as_deref()).await.map_err(RunError::Agent)
     }
 
     /// The last of what was said in a key's conversation, as a text for another agent: at most about `bytes` of what was

@@ -84,11 +84,13 @@ pub(crate) struct Tree {
     /// The leader was collected: its number, and its group's once that is empty, may be used again.
     collected: bool,
     group: Option<Pid>,
+    /// The leader is no agent but what keeps one in a sandbox, and what runs inside dies with it.
+    is_launcher: bool,
 }
 
 impl Tree {
     /// The tree of a process that was just started as the leader of its own group.
-    pub(crate) fn of_child(run: RunId, child: u32) -> Self {
+    pub(crate) fn of_child(run: RunId, child: u32, is_launcher: bool) -> Self {
         let pid = i32::try_from(child).ok().filter(|pid| *pid > 1);
         let leader = pid.map(|pid| {
             Stat::of(pid).unwrap_or(Stat { pid, parent: own_pid(), group: pid, began: 0, ended: false })
@@ -99,12 +101,20 @@ impl Tree {
             leader,
             collected: false,
             group: pid.and_then(Pid::from_raw),
+            is_launcher,
         }
     }
 
     /// The tree of an earlier run, of which only the mark is known.
     pub(crate) fn of_run(run: RunId) -> Self {
-        Self { mark: mark(run), since: Instant::now(), leader: None, collected: true, group: None }
+        Self {
+            mark: mark(run),
+            since: Instant::now(),
+            leader: None,
+            collected: true,
+            group: None,
+            is_launcher: false,
+        }
     }
 
     /// The started process has ended and was collected.
@@ -216,9 +226,13 @@ impl Tree {
             Ask::End => Signal::TERM,
             Ask::Kill => Signal::KILL,
         };
+        // A launcher that is asked would take the agent down before that has ended in order; it ends with the agent.
+        let spared =
+            self.is_launcher && ask == Ask::End && processes.iter().any(|process| !process.is_leader());
         // As long as the leader was not collected, the group's number is its own; one call then reaches those
         // too that were started since we looked.
-        let group = self.group.filter(|_| !self.collected && processes.iter().any(Process::is_leader));
+        let group =
+            self.group.filter(|_| !spared && !self.collected && processes.iter().any(Process::is_leader));
         let mut reached = HashSet::new();
         if let Some(group) = group {
             let members = processes
@@ -229,7 +243,8 @@ impl Tree {
                 reached.clear();
             }
         }
-        for process in processes.iter().filter(|process| !reached.contains(&process.pid)) {
+        let asked = processes.iter().filter(|process| !(spared && process.is_leader()));
+        for process in asked.filter(|process| !reached.contains(&process.pid)) {
             process.signal(signal);
         }
     }

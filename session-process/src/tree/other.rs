@@ -45,7 +45,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    pub(crate) fn of_child(_: RunId, child: u32) -> Self {
+    pub(crate) fn of_child(_: RunId, child: u32, _: bool) -> Self {
         Self { child: Some(child) }
     }
 

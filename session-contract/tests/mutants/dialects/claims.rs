@@ -40,8 +40,22 @@ pub(super) const STATE: &[Mutant] = &[
         };
     }),
     ("shows a sandbox the whole home", "two_state_dirs_share_nothing", |d| {
-        d.state = |_, mut layout| {
-            layout.mounts.push(Mount { path: PathBuf::from("/home/user"), read_only: true, optional: true });
+        d.sandboxed = |mut layout| {
+            layout.mounts.push(Mount::read_only("/home/user", Purpose::Config).optional());
+            layout
+        };
+    }),
+    ("keeps the sessions of a sandbox at home", "sessions_lie_in_the_state_dir", |d| {
+        d.sandboxed = |mut layout| {
+            layout.sessions = Some(PathBuf::from("/home/user/.sample/sessions"));
+            layout
+        };
+    }),
+    ("has something for a sandbox without a state dir", "without_a_state_dir_nothing_is_changed", |d| {
+        d.state = |state, mut layout| {
+            if state.is_none() {
+                layout.mounts.push(Mount::writable("/home/user/.sample", Purpose::StateDir));
+            }
             layout
         };
     }),
