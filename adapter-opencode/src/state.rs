@@ -30,6 +30,31 @@ const KEYS: &str = "OPENCODE_AUTH_CONTENT";
 /// What of the user's data is shown in a data folder of the key: logins, and programs that would be fetched again.
 const SHARED: &[&str] = &["auth.json", "mcp-auth.json", "bin"];
 
+/// What of the user's configuration is shown in a sandbox: the files that are read, the folders under each of their names,
+/// and what plugins are made of.
+const CONFIG: &[&str] = &[
+    "AGENTS.md",
+    "agent",
+    "agents",
+    "bun.lock",
+    "command",
+    "commands",
+    "config.json",
+    "mode",
+    "modes",
+    "node_modules",
+    "opencode.json",
+    "opencode.jsonc",
+    "package.json",
+    "plugin",
+    "plugins",
+    "skill",
+    "skills",
+    "themes",
+    "tool",
+    "tools",
+];
+
 /// How a version keeps sessions in a state dir.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
@@ -105,7 +130,8 @@ pub(crate) fn layout(state_dir: Option<&Path>, env: &EnvMap, version: Option<&Ve
 /// The user's data folder holds what is said in other conversations (logs, outputs of tools, snapshots), so that a sandbox
 /// shows none of it, and every version gets a data folder in the state dir.
 pub(crate) fn sandboxed(state: &Path, env: &EnvMap, version: Option<&Version>) -> StateLayout {
-    with_data_home(state, env, version)
+    // The database that is copied is opened to be written (1.15.13, 1.18.33).
+    StateLayout { writes_original: true, ..with_data_home(state, env, version) }
 }
 
 fn with_data_home(state: &Path, env: &EnvMap, version: Option<&Version>) -> StateLayout {
@@ -130,8 +156,15 @@ fn with_data_home(state: &Path, env: &EnvMap, version: Option<&Version>) -> Stat
 /// Nothing that opencode caches is shown: programs are among it, which a run could exchange for others.
 fn mounts(state: &Path, env: &EnvMap) -> Vec<Mount> {
     let mut mounts = vec![Mount::writable(state, Purpose::StateDir)];
-    let config = below(env, "XDG_CONFIG_HOME", ".config");
-    mounts.extend(config.map(|path| Mount::read_only(path, Purpose::Config).optional()));
+    let shown = |path: PathBuf| Mount::read_only(path, Purpose::Config).optional();
+    let absolute = |name| env.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    mounts.extend(absolute("OPENCODE_CONFIG").map(shown));
+    let folders = below(env, "XDG_CONFIG_HOME", ".config").into_iter().chain(absolute("OPENCODE_CONFIG_DIR"));
+    for folder in folders {
+        mounts.extend(CONFIG.iter().map(|name| shown(folder.join(name))));
+        // It writes a `.gitignore` there, and 1.18.33 ends where the file system is read-only.
+        mounts.push(Mount::empty(folder, Purpose::Private));
+    }
     for (variable, otherwise) in [("XDG_CACHE_HOME", ".cache"), ("XDG_STATE_HOME", ".local/state")] {
         mounts.extend(below(env, variable, otherwise).map(|path| Mount::empty(path, Purpose::Private)));
     }

@@ -163,6 +163,9 @@ pub struct StateLayout {
     /// What a sandbox has to show of the agent's own places, work tree and program aside. None without a state dir: what
     /// the agent keeps at its own place is of all mailboxes.
     pub mounts: Vec<Mount>,
+    /// Whether forking a session of another state dir writes in that one. A sandbox shows it to be read, so that such a
+    /// fork is refused there.
+    pub writes_original: bool,
 }
 
 /// How the process of an attempt ended, as far as a decoder may need it.

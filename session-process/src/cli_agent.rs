@@ -13,6 +13,7 @@ use session_core::{
 use tokio::sync::Mutex;
 use tracing::Instrument;
 
+use crate::error::SandboxError;
 use crate::launch::Launch;
 use crate::lines::Piece;
 use crate::plan::Ask;
@@ -179,6 +180,11 @@ impl<D: CliDialect> CliAgent<D> {
     async fn plan_of(&self, turn: &Turn<'_>) -> Result<MountPlan, AgentError> {
         let plan = self.plan(turn.cwd, turn.state_dir, turn.installation).await?;
         let Mode::Fork { transcript: Some(file), .. } = turn.mode else { return Ok(plan) };
+        if self.layout(turn.state_dir, turn.installation, true).writes_original {
+            return Err(
+                self.no_sandbox(turn.cwd, SandboxError::Original { original: file.to_owned() }.into())
+            );
+        }
         Ok(original::mounts(file).into_iter().fold(plan, MountPlan::show))
     }
 
@@ -196,12 +202,14 @@ impl<D: CliDialect> CliAgent<D> {
             cwd: cwd.to_owned(),
             state_dir: state_dir.map(Path::to_owned),
         };
-        let failed = |source: BoxError| {
-            let what = format!("a run in {}", cwd.display());
-            AgentError::new(AgentErrorKind::Sandbox, self.dialect.id().clone(), what).with_source(source)
-        };
+        let failed = |source| self.no_sandbox(cwd, source);
         let planned = tokio::task::spawn_blocking(move || ask.plan()).await;
         planned.map_err(|error| failed(error.into()))?.map_err(|error| failed(error.into()))
+    }
+
+    fn no_sandbox(&self, cwd: &Path, source: BoxError) -> AgentError {
+        let what = format!("a run in {}", cwd.display());
+        AgentError::new(AgentErrorKind::Sandbox, self.dialect.id().clone(), what).with_source(source)
     }
 
     fn report(&self, evidence: Evidence) -> TurnReport {

@@ -63,6 +63,12 @@ pub enum SandboxError {
         /// The file.
         login: PathBuf,
     },
+    /// This agent writes where the session to fork lies, and that belongs to another key.
+    #[error("to fork {original}, the agent would have to write beside it")]
+    Original {
+        /// The session's file.
+        original: PathBuf,
+    },
     /// A path that cannot be looked at.
     #[error("{path} cannot be looked at")]
     Path {

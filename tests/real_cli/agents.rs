@@ -20,7 +20,7 @@ use std::time::Duration;
 use libtest_mimic::Trial;
 use rejoin::core::Program;
 use rejoin::core::decide::Reach;
-use rejoin::process::Environment;
+use rejoin::process::{Bubblewrap, Environment};
 use rejoin::{Agent, Limits, NativeId, Route, Usage, Why};
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,9 @@ pub(crate) trait AgentUnderTest: Debug + Send + Sync {
 
     /// The agent as a user would register it, with its catalog, and with leave to use any tool.
     fn agent(&self, program: Program, environment: Environment) -> Agent;
+
+    /// The same in a sandbox.
+    fn sandboxed(&self, program: Program, environment: Environment, launcher: Bubblewrap) -> Agent;
 
     /// What the CLI of this version does.
     fn rules(&self, cli: &Pinned) -> Rules;

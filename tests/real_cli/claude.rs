@@ -8,7 +8,7 @@ use libtest_mimic::Trial;
 use rejoin::adapters::{ClaudeOptions, claude};
 use rejoin::core::Program;
 use rejoin::core::decide::Reach;
-use rejoin::process::Environment;
+use rejoin::process::{Bubblewrap, Environment};
 use rejoin::{Agent, NativeId, Route, Usage, Why};
 
 use crate::agents::{AgentUnderTest, Damage, End, Fate, Fault, Place, Rules, damage_lines};
@@ -27,6 +27,11 @@ fn transcript(place: &Place, id: &NativeId) -> PathBuf {
         .unwrap_or_else(|| panic!("no transcript of {id}"))
 }
 
+fn configured(program: Program, environment: Environment) -> rejoin::adapters::Claude {
+    let options = ClaudeOptions::new().program(program).permission_mode("bypassPermissions").unwrap();
+    claude().options(options).environment(environment)
+}
+
 impl AgentUnderTest for Claude {
     fn id(&self) -> &'static str {
         "claude"
@@ -42,8 +47,11 @@ impl AgentUnderTest for Claude {
     }
 
     fn agent(&self, program: Program, environment: Environment) -> Agent {
-        let options = ClaudeOptions::new().program(program).permission_mode("bypassPermissions").unwrap();
-        claude().options(options).environment(environment).into()
+        configured(program, environment).into()
+    }
+
+    fn sandboxed(&self, program: Program, environment: Environment, launcher: Bubblewrap) -> Agent {
+        configured(program, environment).launcher(launcher).into()
     }
 
     fn rules(&self, cli: &Pinned) -> Rules {

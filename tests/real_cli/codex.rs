@@ -10,7 +10,7 @@ use libtest_mimic::Trial;
 use rejoin::adapters::{Codex, CodexOptions, codex};
 use rejoin::core::Program;
 use rejoin::core::decide::Reach;
-use rejoin::process::Environment;
+use rejoin::process::{Bubblewrap, Environment};
 use rejoin::{Agent, NativeId, Route, Usage, Why};
 
 use crate::agents::{AgentUnderTest, Damage, End, Fate, Fault, Place, Rules, damage_lines};
@@ -72,6 +72,11 @@ impl AgentUnderTest for CodexCli {
 
     fn agent(&self, program: Program, environment: Environment) -> Agent {
         agent_with(program, environment, CodexOptions::new().bypass_sandbox(true)).into()
+    }
+
+    fn sandboxed(&self, program: Program, environment: Environment, launcher: Bubblewrap) -> Agent {
+        let options = CodexOptions::new().bypass_sandbox(true);
+        agent_with(program, environment, options).launcher(launcher).into()
     }
 
     fn rules(&self, cli: &Pinned) -> Rules {

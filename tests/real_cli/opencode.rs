@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use rejoin::adapters::{OpencodeOptions, opencode};
+use rejoin::adapters::{Opencode, OpencodeOptions, opencode};
 use rejoin::core::Program;
 use rejoin::core::decide::Reach;
-use rejoin::process::Environment;
+use rejoin::process::{Bubblewrap, Environment};
 use rejoin::{Agent, NativeId, Route, Usage, Why};
 
 use crate::agents::{AgentUnderTest, Damage, End, Fate, Fault, Place, Rules};
@@ -55,6 +55,11 @@ fn options(program: Program) -> OpencodeOptions {
     OpencodeOptions::new().program(program).models_fetch(false)
 }
 
+fn configured(program: Program, environment: Environment) -> Opencode {
+    let options = options(program).permission(r#"{"*":"allow"}"#).unwrap();
+    opencode().options(options).environment(environment)
+}
+
 impl AgentUnderTest for OpencodeCli {
     fn id(&self) -> &'static str {
         "opencode"
@@ -75,8 +80,11 @@ impl AgentUnderTest for OpencodeCli {
     }
 
     fn agent(&self, program: Program, environment: Environment) -> Agent {
-        let options = options(program).permission(r#"{"*":"allow"}"#).unwrap();
-        opencode().options(options).environment(environment).into()
+        configured(program, environment).into()
+    }
+
+    fn sandboxed(&self, program: Program, environment: Environment, launcher: Bubblewrap) -> Agent {
+        configured(program, environment).launcher(launcher).into()
     }
 
     fn rules(&self, cli: &Pinned) -> Rules {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rejoin::core::{Lifecycle, Program};
-use rejoin::process::SystemHost;
+use rejoin::process::{Bubblewrap, SystemHost};
 use rejoin::stores::FsStore;
 use rejoin::{Agent, LlmRequest, LlmResult, NativeId, RunError, SessionKey, SessionRecord, SessionRef};
 use rejoin_test_support::ContextReply;
@@ -30,6 +30,8 @@ pub(crate) struct Stage {
     pub(crate) rules: Rules,
     pub(crate) place: Place,
     pub(crate) model: FakeModel,
+    /// What keeps the agent in a sandbox.
+    pub(crate) launcher: Option<Bubblewrap>,
     /// One for all lifecycles, so that the version is asked for once.
     agent: OnceLock<Agent>,
     _dir: tempfile::TempDir,
@@ -48,7 +50,8 @@ impl Stage {
         }
         cli.under_test().prepare(&place);
         let rules = cli.under_test().rules(cli);
-        let stage = Self { cli: cli.clone(), rules, place, model, agent: OnceLock::new(), _dir: dir };
+        let stage =
+            Self { cli: cli.clone(), rules, place, model, launcher: None, agent: OnceLock::new(), _dir: dir };
         stage.repository(&stage.place.project());
         stage
     }
@@ -72,7 +75,15 @@ impl Stage {
 
     /// The agent with its catalog.
     pub(crate) fn agent(&self) -> Agent {
-        self.agent.get_or_init(|| agent(&self.cli, &self.place)).clone()
+        self.agent.get_or_init(|| self.agent_anew()).clone()
+    }
+
+    /// An agent that has not been asked anything yet.
+    pub(crate) fn agent_anew(&self) -> Agent {
+        let (cli, place) = (&self.cli, &self.place);
+        let Some(launcher) = self.launcher.clone() else { return agent(cli, place) };
+        let environment = cli.under_test().environment(place, place.bare(cli));
+        cli.under_test().sandboxed(Program::new(&cli.program), environment, launcher)
     }
 
     /// Copies what the runs left, so that several ends can be tried of one beginning.

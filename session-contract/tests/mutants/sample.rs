@@ -174,6 +174,7 @@ impl CliDialect for Sample {
             hidden: vec![state.join("login")],
             links,
             mounts: vec![Mount::writable(state, Purpose::StateDir)],
+            ..StateLayout::default()
         }
     }
 }
