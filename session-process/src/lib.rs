@@ -15,6 +15,7 @@ mod pipes;
 mod plan;
 mod probe;
 mod pump;
+mod removal;
 mod repository;
 mod sandbox;
 mod tail;

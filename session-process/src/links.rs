@@ -8,6 +8,8 @@ use session_core::Link;
 use session_core::error::{AgentError, AgentErrorKind};
 use session_core::{AgentId, StateLayout};
 
+use crate::removal::remove_folder;
+
 /// Empties the scratch folders, takes away links of earlier runs that are no longer wanted, and makes those that are
 /// missing or lead elsewhere. What stands in the place of a link and is none is left alone. Nothing is touched outside of
 /// the state dir: what is in it was written by the agent and by all that it ran, and a folder may have become a link. Waits
@@ -66,7 +68,7 @@ fn stays_inside(path: &Path, state_dir: Option<&Path>) -> io::Result<()> {
 /// Takes away what lies there, without following a link, and makes an empty folder of it.
 fn empty(folder: &Path) -> io::Result<()> {
     let gone = match folder.symlink_metadata() {
-        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(folder),
+        Ok(metadata) if metadata.is_dir() => remove_folder(folder),
         Ok(_) => std::fs::remove_file(folder),
         Err(error) => Err(error),
     };

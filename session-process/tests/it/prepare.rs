@@ -1,7 +1,7 @@
 //! What is made before the agent's own command runs: commands of its own, and empty folders.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::time::Duration;
 
 use session_core::decide::Verdict;
@@ -63,4 +63,30 @@ async fn a_scratch_folder_is_empty_at_every_start_and_no_link_is_followed() {
     assert_eq!(stage.run(&mut NoSink).await.unwrap().verdict, Verdict::Completed);
     assert_eq!((stage.read("seen").as_str(), stage.read("other/precious").as_str()), ("", "x"));
     assert!(!other.join("made").exists(), "the link was taken away, not followed");
+}
+
+#[tokio::test]
+async fn a_scratch_folder_is_emptied_whatever_an_agent_made_in_it() {
+    let mut stage = Stage::new(&format!("ls -A \"$DIR/state/scratch\" > \"$DIR/seen\"; {END}"));
+    let (state, other) = (stage.path("state"), stage.path("other"));
+    let scratch = state.join("scratch");
+    (stage.state_dir, stage.dialect.scratch) = (Some(state.clone()), vec![scratch.clone()]);
+    fs::create_dir_all(&scratch).unwrap();
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("precious"), "x").unwrap();
+    fs::create_dir_all(scratch.join("deep/er")).unwrap();
+    symlink(&other, scratch.join("deep/er/link")).unwrap();
+    for number in 0..300 {
+        fs::create_dir(scratch.join(number.to_string())).unwrap();
+    }
+    let closed = scratch.join("closed/inner");
+    fs::create_dir_all(&closed).unwrap();
+    fs::set_permissions(closed.parent().unwrap(), fs::Permissions::from_mode(0o000)).unwrap();
+    symlink(&scratch, scratch.join("loop")).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(scratch.join("pipe")).status().unwrap();
+    assert!(pipe.success());
+
+    assert_eq!(stage.run(&mut NoSink).await.unwrap().verdict, Verdict::Completed);
+    assert_eq!((stage.read("seen").as_str(), stage.read("other/precious").as_str()), ("", "x"));
+    assert_eq!(fs::read_dir(&state).unwrap().count(), 1, "nothing is left beside it");
 }
