@@ -4,8 +4,10 @@
 mod ends;
 mod folder;
 mod leftovers;
+mod plan;
 mod prepare;
 mod probe;
+mod sandbox;
 mod start;
 mod stream;
 mod support;

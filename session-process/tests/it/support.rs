@@ -10,8 +10,8 @@ use session_core::decide::Verdict;
 use session_core::error::{AgentError, CommandError};
 use session_core::{
     AgentAdapter, AgentCapabilities, AgentEvent, AgentId, Cancel, CliDialect, CommandSpec, Decoder, Ended,
-    EndedBy, EnvChange, EnvMap, EventSink, Evidence, Exit, Final, Installation, Limits, Link, Mode, NativeId,
-    Program, RunId, StateLayout, Turn, TurnReport, Version,
+    EndedBy, EnvChange, EnvMap, EventSink, Evidence, Exit, Final, Installation, Limits, Link, Mode, Mount,
+    NativeId, Program, RunId, StateLayout, Turn, TurnReport, Version,
 };
 use session_process::{CliAgent, Environment};
 
@@ -28,6 +28,8 @@ pub(crate) struct Dialect {
     pub(crate) hidden: Vec<PathBuf>,
     pub(crate) scratch: Vec<PathBuf>,
     pub(crate) preparations: Vec<OsString>,
+    pub(crate) mounts: Vec<Mount>,
+    pub(crate) writes_original: bool,
 }
 
 impl CliDialect for Dialect {
@@ -70,6 +72,8 @@ impl CliDialect for Dialect {
             links: self.links.clone(),
             hidden: self.hidden.clone(),
             scratch: self.scratch.clone(),
+            mounts: self.mounts.clone(),
+            writes_original: self.writes_original,
             ..StateLayout::default()
         }
     }
@@ -140,6 +144,8 @@ impl Stage {
                 hidden: Vec::new(),
                 scratch: Vec::new(),
                 preparations: Vec::new(),
+                mounts: Vec::new(),
+                writes_original: false,
             },
             environment,
             limits: Limits::default(),
@@ -197,6 +203,29 @@ impl Stage {
             cancel: &self.cancel,
         };
         self.agent().run(turn, sink).await
+    }
+
+    /// A turn of this mode, by this agent of the stage's.
+    pub(crate) async fn run_by(
+        &self,
+        agent: &CliAgent<Dialect>,
+        mode: Mode<'_>,
+        sink: &mut dyn EventSink,
+    ) -> Result<TurnReport, AgentError> {
+        let installation = self.installation();
+        let turn = Turn {
+            run: self.run,
+            prompt: "hello",
+            cwd: &self.path("work"),
+            mode,
+            name: None,
+            model: None,
+            state_dir: self.state_dir.as_deref(),
+            installation: &installation,
+            limits: &self.limits,
+            cancel: &self.cancel,
+        };
+        agent.run(turn, sink).await
     }
 
     /// The processes of the stage's run that are there, as this test finds them by itself.
