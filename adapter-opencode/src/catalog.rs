@@ -30,6 +30,8 @@ const READING: Duration = Duration::from_secs(10);
 
 /// How many times as long all databases are read that may hold the session.
 const READINGS: u32 = 3;
+/// Databases of one folder that are looked through.
+const DATABASES: usize = 10_000;
 
 /// The sessions of opencode, in the data folder of an environment or in a state dir.
 #[derive(Debug, Clone)]
@@ -304,7 +306,12 @@ fn databases_in(folder: Option<&Path>) -> Result<Vec<PathBuf>, CatalogError> {
         .filter_map(Result::ok)
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "db"))
+        .take(DATABASES + 1)
         .collect();
+    if paths.len() > DATABASES {
+        let source = io::Error::other("it holds more databases than one mailbox has sessions");
+        return Err(failed(folder, source));
+    }
     paths.sort();
     Ok(paths)
 }

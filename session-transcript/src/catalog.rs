@@ -13,20 +13,32 @@ use session_core::{
 };
 
 use crate::find::{Found, find, is_denied};
-use crate::mend::{end_last_line, number_records, unarchive};
+use crate::mend::{end_last_line, number_records, stays_in, unarchive};
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
 
 /// A catalog of sessions that lie in one file each.
 #[derive(Debug, Clone)]
 pub struct FileCatalog<F> {
     format: Arc<F>,
+    search_limit: usize,
 }
+
+/// More entries of folders than the sessions of years.
+const SEARCH_LIMIT: usize = 250_000;
 
 impl<F: TranscriptFormat> FileCatalog<F> {
     /// A catalog of files in this format.
     #[must_use]
     pub fn new(format: F) -> Self {
-        Self { format: Arc::new(format) }
+        Self { format: Arc::new(format), search_limit: SEARCH_LIMIT }
+    }
+
+    /// How many entries of folders one look goes through, where the session is not at the place that its name tells; default
+    /// 250,000. A session that was not found till then is not called missing: it may be in what is left.
+    #[must_use]
+    pub const fn search_limit(mut self, entries: usize) -> Self {
+        self.search_limit = entries;
+        self
     }
 
     /// Finds the session's file, and does something with it, on the blocking pool.
@@ -42,7 +54,7 @@ impl<F: TranscriptFormat> FileCatalog<F> {
             return Err(CatalogError { path: query.cwd.to_owned(), source });
         }
         let looked_at = root(&places);
-        let format = Arc::clone(&self.format);
+        let (format, limit) = (Arc::clone(&self.format), self.search_limit);
         let (id, cwd) = (query.id.clone(), query.cwd.to_owned());
         let (state_dir, version) = (query.state_dir.map(Path::to_owned), query.version.cloned());
         let done = tokio::task::spawn_blocking(move || {
@@ -52,7 +64,7 @@ impl<F: TranscriptFormat> FileCatalog<F> {
                 state_dir: state_dir.as_deref(),
                 version: version.as_ref(),
             };
-            work(&format, readable(&*format, find(&*format, &query, &places)?)?)
+            work(&format, readable(&*format, find(&*format, &query, &places, limit)?)?)
         });
         done.await.unwrap_or_else(|error| {
             Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
@@ -103,18 +115,29 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
     ///
     /// # Cancel safety
     /// A dropped future leaves the cure running to its end on the blocking pool: it is done whole, or not at all.
-    async fn mend(&self, _: SessionQuery<'_>, look: &Inspection, mend: Mend) -> Result<bool, CatalogError> {
+    async fn mend(
+        &self,
+        query: SessionQuery<'_>,
+        look: &Inspection,
+        mend: Mend,
+    ) -> Result<bool, CatalogError> {
         let Some(path) = look.path.clone() else { return Ok(false) };
         let (format, bytes) = (Arc::clone(&self.format), look.bytes);
-        let place = path.clone();
-        let done = tokio::task::spawn_blocking(move || match mend {
-            Mend::EndLastLine => end_last_line(&place, bytes),
-            Mend::NumberRecords => number_records(&*format, &place, bytes),
-            Mend::Unarchive => match format.unarchived(&place) {
-                Some(home) => unarchive(&place, bytes, &home),
-                None => Ok(false),
-            },
-            _ => Ok(false),
+        let (place, state_dir) = (path.clone(), query.state_dir.map(Path::to_owned));
+        let done = tokio::task::spawn_blocking(move || {
+            let home = format.unarchived(&place).filter(|_| mend == Mend::Unarchive);
+            if let Some(dir) = &state_dir {
+                [Some(&place), home.as_ref()]
+                    .into_iter()
+                    .flatten()
+                    .try_for_each(|path| stays_in(path, dir))?;
+            }
+            match (mend, home) {
+                (Mend::EndLastLine, _) => end_last_line(&place, bytes),
+                (Mend::NumberRecords, _) => number_records(&*format, &place, bytes),
+                (Mend::Unarchive, Some(home)) => unarchive(&place, bytes, &home),
+                _ => Ok(false),
+            }
         });
         let done = done.await.unwrap_or_else(|error| Err(io::Error::other(error)));
         let done = done.map_err(|error| failed(&path, error))?;

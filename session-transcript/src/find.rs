@@ -19,11 +19,12 @@ pub(crate) enum Found {
     File(PathBuf, File),
 }
 
-/// Looks at the exact places, then below the folders to search.
+/// Looks at the exact places, then below the folders to search, at so many entries in all.
 pub(crate) fn find(
     format: &dyn TranscriptFormat,
     query: &SessionQuery<'_>,
     places: &Places,
+    entries: usize,
 ) -> Result<Found, CatalogError> {
     for path in &places.exact {
         match open(path, query.state_dir)? {
@@ -31,7 +32,7 @@ pub(crate) fn find(
             found => return Ok(found),
         }
     }
-    let mut best = Best::default();
+    let mut best = Best { file: None, unusable: None, entries };
     for at in &places.below {
         below(format, query, at, &mut best)?;
     }
@@ -128,7 +129,8 @@ pub(crate) fn options() -> OpenOptions {
     options
 }
 
-/// Searches a folder for files that are the session's; the newest counts.
+/// Searches a folder for files that are the session's; the newest counts. In a state dir, no link to a folder is entered: it
+/// may lead back, and each would double what there is to search.
 fn below(
     format: &dyn TranscriptFormat,
     query: &SessionQuery<'_>,
@@ -140,7 +142,7 @@ fn below(
         Ok(children) => children,
         Err(error) if is_absent(&error) => return Ok(()),
         // A folder that may not be entered may hold anything: that says nothing of this session.
-        Err(error) if is_denied(&error) => {
+        Err(error) if is_denied(&error) || is_loop(&error) => {
             best.unusable.get_or_insert_with(|| folder.clone());
             return Ok(());
         }
@@ -148,10 +150,21 @@ fn below(
     };
     for child in children {
         let child = child.map_err(|error| failed(folder, error))?;
+        // What was not looked at may hold the session.
+        let Some(left) = best.entries.checked_sub(1) else {
+            best.unusable.get_or_insert_with(|| folder.clone());
+            return Ok(());
+        };
+        best.entries = left;
         if let Some(depth) = at.depth.checked_sub(1) {
             // A link to a folder is one, as it is for the agents; what is no folder holds nothing.
+            let is_link = child.file_type().is_ok_and(|kind| kind.is_symlink());
             if child.path().metadata().is_ok_and(|metadata| metadata.is_dir()) {
-                below(format, query, &Below { folder: child.path(), depth }, best)?;
+                if is_link && query.state_dir.is_some() {
+                    best.unusable.get_or_insert(child.path());
+                } else {
+                    below(format, query, &Below { folder: child.path(), depth }, best)?;
+                }
             }
         } else if child.file_name().to_str().is_some_and(|name| format.is_file_of(name, query)) {
             match open(&child.path(), query.state_dir)? {
@@ -173,8 +186,10 @@ fn below(
 }
 
 /// The best of what a search found.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Best {
     file: Option<(SystemTime, PathBuf, File)>,
     unusable: Option<PathBuf>,
+    /// How many entries may still be looked at.
+    entries: usize,
 }

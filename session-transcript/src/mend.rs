@@ -119,7 +119,16 @@ pub(crate) fn unarchive(path: &Path, bytes: u64, home: &Path) -> io::Result<bool
     Ok(true)
 }
 
-/// The file, if it is one and has still that size.
+/// Whether the folder of this path, as far as it is there, is one of the state dir: a link on the way may lead to another
+/// mailbox.
+pub(crate) fn stays_in(path: &Path, state_dir: &Path) -> io::Result<()> {
+    let out = || io::Error::other("it leads out of the state dir");
+    let folder = path.ancestors().skip(1).find(|folder| folder.symlink_metadata().is_ok());
+    let real = folder.ok_or_else(out)?.canonicalize()?;
+    if real.starts_with(state_dir.canonicalize()?) { Ok(()) } else { Err(out()) }
+}
+
+/// The file, if it is one, has still that size, and no other name: under that, it may be another mailbox's.
 fn unchanged(path: &Path, bytes: u64, options: &mut OpenOptions) -> io::Result<Option<File>> {
     let not_a_file = || io::Error::other("not a regular file");
     if !fs::symlink_metadata(path)?.is_file() {
@@ -130,7 +139,20 @@ fn unchanged(path: &Path, bytes: u64, options: &mut OpenOptions) -> io::Result<O
     if !metadata.is_file() {
         return Err(not_a_file());
     }
-    Ok((metadata.len() == bytes).then_some(file))
+    Ok((metadata.len() == bytes && names(&metadata) == 1).then_some(file))
+}
+
+#[cfg(unix)]
+fn names(metadata: &fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+
+    metadata.nlink()
+}
+
+/// There is no number to ask for.
+#[cfg(not(unix))]
+const fn names(_: &fs::Metadata) -> u64 {
+    1
 }
 
 #[cfg(unix)]

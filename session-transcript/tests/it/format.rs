@@ -98,6 +98,12 @@ impl Stage {
         FileCatalog::new(Letters).inspect(self.query(&id)).await
     }
 
+    /// A look that goes through so many entries.
+    pub(crate) async fn look_at_most(&self, entries: usize) -> Inspection {
+        let id = NativeId::new("s");
+        FileCatalog::new(Letters).search_limit(entries).inspect(self.query(&id)).await.unwrap()
+    }
+
     pub(crate) async fn said(&self, bytes: usize) -> Result<Conversation, session_core::error::CatalogError> {
         let id = NativeId::new("s");
         FileCatalog::new(Letters).last_said(self.query(&id), bytes).await
