@@ -222,3 +222,47 @@ fn sum_up(format: &dyn TranscriptFormat, path: PathBuf, tally: Tally) -> Inspect
         ..Inspection::MISSING
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Seek as _;
+
+    use session_core::{RecordFacts, RecordKind, Said};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct AllRecords;
+
+    impl TranscriptFormat for AllRecords {
+        fn places(&self, _: &SessionQuery<'_>) -> Places {
+            Places::default()
+        }
+        fn is_file_of(&self, _: &str, _: &SessionQuery<'_>) -> bool {
+            false
+        }
+        fn record(&self, _: &[u8]) -> Option<RecordFacts> {
+            Some(RecordFacts::new(RecordKind::Prompt))
+        }
+        fn said(&self, _: &[u8]) -> Option<Said> {
+            None
+        }
+        fn numbered(&self, _: &[u8], _: u64) -> Option<Vec<u8>> {
+            None
+        }
+        fn unarchived(&self, _: &Path) -> Option<PathBuf> {
+            None
+        }
+    }
+
+    #[test]
+    fn of_a_file_of_ten_gigabytes_so_much_is_read_and_no_more() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(10 << 30).unwrap();
+        // Both have one position.
+        let mut same = file.try_clone().unwrap();
+        let tally = scan_file(&AllRecords, file).unwrap();
+        assert_eq!((tally.bytes, tally.torn_tail), (10 << 30, false));
+        assert_eq!(same.stream_position().unwrap(), READ_LIMIT);
+    }
+}

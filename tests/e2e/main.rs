@@ -6,6 +6,7 @@ mod bad_input;
 mod catalog;
 mod fallbacks;
 mod happy;
+mod hostile;
 mod processes;
 mod replay;
 mod rows;

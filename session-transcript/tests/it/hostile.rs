@@ -23,9 +23,8 @@ async fn folders_that_lead_in_circles_are_not_walked() {
     assert_eq!(look.presence, Presence::Unreadable, "what lies behind a link is not known");
     let sound = stage.write("days/real/x-s.log", "p\n");
     assert_eq!(stage.look_at_most(250).await.path, Some(sound));
-    symlink("itself", stage.path("itself")).unwrap();
     fs::remove_dir_all(stage.path("days")).unwrap();
-    symlink("days", stage.path("days")).unwrap();
+    symlink("archive", stage.path("archive")).unwrap();
     assert_eq!(
         stage.look().await.presence,
         Presence::Unreadable,
