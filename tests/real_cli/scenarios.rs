@@ -53,6 +53,7 @@ pub(crate) fn trials(cli: &Pinned) -> Vec<Trial> {
         trial!(cli, kills::two_runners_at_once),
         trial!(cli, prompts::commands_are_text),
         trial!(cli, prompts::dashes_and_a_long_one),
+        trial!(cli, sandbox::cancelled_in_mid_turn),
         trial!(cli, sandbox::a_conversation_goes_on_and_sees_nothing_of_others),
     ];
     let rules = cli.under_test().rules(cli);

@@ -20,7 +20,7 @@ pub(crate) async fn in_mid_turn(
     running
 }
 
-async fn wait_for_turn(stage: &Stage, prompt: &str) {
+pub(super) async fn wait_for_turn(stage: &Stage, prompt: &str) {
     let asked = |stage: &Stage| {
         stage
             .model

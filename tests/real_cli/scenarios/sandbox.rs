@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use rejoin::core::Exit;
 use rejoin::process::Bubblewrap;
-use rejoin::{LlmRequest, Route, RunError, SessionRef, Why};
+use rejoin::{Cancel, LlmRequest, Route, RunError, SessionRef, Why};
 
+use super::kills::wait_for_turn;
+use crate::matrix::Turns;
 use crate::pinned::Pinned;
 use crate::stage::{Stage, reply};
 
@@ -89,4 +92,25 @@ pub(super) async fn a_conversation_goes_on_and_sees_nothing_of_others(cli: &Pinn
             Err(other) => panic!("{other:?}"),
         }
     }
+}
+
+/// Who is asked to end is the CLI inside, not what keeps it there: that would take it down in the middle of a word.
+pub(super) async fn cancelled_in_mid_turn(cli: &Pinned) {
+    let mut stage = Stage::new(cli);
+    stage.launcher = Some(Bubblewrap::new());
+    let first = stage.run("alpha").await.unwrap();
+    let cancel = Cancel::new();
+    let (lifecycle, request) =
+        (stage.lifecycle(true), stage.request("[[hold turn]] beta").cancel(cancel.clone()));
+    let before = stage.turns();
+    let running = tokio::spawn(async move { lifecycle.run(request).await });
+    wait_for_turn(&stage, "[[hold turn]] beta").await;
+    cancel.cancel();
+    let outcome = running.await.unwrap();
+    stage.note("cancelled in mid-turn, in a sandbox", &outcome, Turns::Counted(stage.turns() - before));
+    let Err(RunError::Failed { why: Why::Cancelled, run }) = outcome else { panic!("{outcome:?}") };
+    assert!(matches!(run.evidence.exit, Exit::Code(_)), "{:?}", run.evidence.exit);
+    assert_eq!(stage.processes(), [0; 0], "nothing is left");
+    let next = stage.run("gamma").await.unwrap();
+    assert_eq!((next.route, next.session_id), (Route::Resumed, first.session_id));
 }
