@@ -1,9 +1,11 @@
 //! From a command to a process.
 
+use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::mpsc;
 use std::time::Duration;
 
 #[cfg(windows)]
@@ -39,7 +41,14 @@ pub(crate) struct Child {
     pub(crate) handle: Box<dyn ChildWrapper>,
     pub(crate) pid: u32,
     pub(crate) is_launcher: bool,
+    /// Held as long as the process may run.
+    _parent: Option<Parent>,
 }
+
+/// The thread that started a launcher. Some end with it, such as `bwrap --die-with-parent`: with the thread, not with the
+/// program, and one of a runtime may end at any time.
+#[derive(Debug)]
+struct Parent(#[expect(dead_code, reason = "the thread ends when this is dropped")] mpsc::Sender<Infallible>);
 
 impl Launch<'_> {
     /// Starts the process, as the leader of a group of its own. Dropping the handle kills it.
@@ -47,10 +56,10 @@ impl Launch<'_> {
         self.check()?;
         let mut pause = Duration::from_millis(1);
         loop {
-            match self.command().spawn() {
-                Ok(handle) => {
+            match self.spawn().await {
+                Ok((handle, parent)) => {
                     let pid = handle.id().ok_or_else(|| self.error(AgentErrorKind::Spawn))?;
-                    return Ok(Child { handle, pid, is_launcher: self.is_launcher });
+                    return Ok(Child { handle, pid, is_launcher: self.is_launcher, _parent: parent });
                 }
                 // Whoever writes the program, such as an update, or a process that is between fork and exec
                 // while we hold it open, is about to be done.
@@ -64,6 +73,26 @@ impl Launch<'_> {
                 Err(error) => return Err(self.explain(error)),
             }
         }
+    }
+
+    async fn spawn(&self) -> io::Result<(Box<dyn ChildWrapper>, Option<Parent>)> {
+        let mut command = self.command();
+        if !self.is_launcher {
+            return Ok((command.spawn()?, None));
+        }
+        let runtime = tokio::runtime::Handle::current();
+        let (alive, over) = mpsc::channel();
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let parent = move || {
+            let _context = runtime.enter();
+            if tell.send(command.spawn()).is_ok() {
+                // Nothing is ever said: this is the end of the run.
+                let _ = over.recv();
+            }
+        };
+        std::thread::Builder::new().name("rejoin-launcher".to_owned()).spawn(parent)?;
+        let handle = told.await.map_err(io::Error::other)??;
+        Ok((handle, Some(Parent(alive))))
     }
 
     fn command(&self) -> CommandWrap {

@@ -9,7 +9,7 @@ use session_core::error::{AgentErrorKind, BoxError};
 use session_core::{EndedBy, EnvChange, Exit, Mode, MountPlan, NativeId, NoSink, Purpose};
 use session_process::{Invocation, Launcher};
 
-use crate::support::{END, Heard, Stage};
+use crate::support::{END, Heard, Stage, until};
 
 const FRESH: Mode<'_> = Mode::Fresh { id: None };
 
@@ -160,4 +160,32 @@ async fn the_original_of_a_fork_is_shown_to_be_read_and_nothing_beside_it() {
     let refused = stage.run_by(&agent, fork, &mut NoSink).await.unwrap_err();
     assert_eq!(refused.kind(), AgentErrorKind::Sandbox);
     assert_eq!(launcher.plans().len(), plans.len(), "nothing is started");
+}
+
+/// A launcher may be told to end with its parent, and that is a thread to the system.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_launcher_does_not_end_with_a_thread_of_the_runtime() {
+    let script = format!("touch \"$DIR/ready\"; until [ -e \"$DIR/go\" ]; do sleep 0.01; done; {END}");
+    let stage = Arc::new(stage(&script));
+    let runtime = Arc::new(tokio::runtime::Runtime::new().unwrap());
+    let (on, of) = (Arc::clone(&runtime), Arc::clone(&stage));
+    let begun = std::thread::spawn(move || {
+        let own = Arc::clone(&of);
+        let mut run = Box::pin(async move {
+            let agent = own.agent().launcher(Shell::new("exec setpriv --pdeathsig KILL \"$@\""));
+            own.run_by(&agent, FRESH, &mut NoSink).await.unwrap()
+        });
+        on.block_on(async {
+            tokio::select! {
+                report = &mut run => panic!("{report:?}"),
+                () = until("the agent runs", || of.path("ready").exists()) => {}
+            }
+        });
+        run
+    });
+    let run = begun.join().unwrap();
+    fs::write(stage.path("go"), "").unwrap();
+    assert_eq!(runtime.block_on(run).verdict, Verdict::Completed);
+    assert_eq!(stage.processes(), [0; 0]);
 }
