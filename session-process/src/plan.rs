@@ -88,9 +88,9 @@ impl Ask {
         let mut mounts = vec![Mount::writable(&cwd, Purpose::WorkTree)];
         mounts.extend(self.layout.mounts.iter().cloned());
         mounts.extend(SYSTEM.iter().map(|path| Mount::read_only(path, Purpose::System).optional()));
-        let common = repository::of_linked_work_tree(&cwd);
+        let common = repository::of_linked_work_tree(&cwd).filter(|common| !wide(common));
         mounts.extend(common.map(|common| Mount::read_only(common, Purpose::Repository).optional()));
-        mounts.extend(self.programs(&wide));
+        mounts.extend(self.programs(&cwd, &wide));
         mounts.extend(home.map(|home| Mount::empty(home, Purpose::Private)));
         let temporary = self.env.get("TMPDIR").map(PathBuf::from).filter(|path| path.is_absolute());
         let temporary = temporary.into_iter().chain(cfg!(unix).then(|| PathBuf::from("/tmp")));
@@ -109,12 +109,12 @@ impl Ask {
     }
 
     /// The program with its package, files among its leading arguments, and the folders of `PATH`.
-    fn programs(&self, wide: &dyn Fn(&Path) -> bool) -> Vec<Mount> {
+    fn programs(&self, cwd: &Path, wide: &dyn Fn(&Path) -> bool) -> Vec<Mount> {
         let is_system = |path: &Path| SYSTEM.iter().any(|system| path.starts_with(system));
         let mut paths: Vec<PathBuf> = Vec::new();
         let files =
             self.leading_args.iter().map(Path::new).filter(|path| path.is_absolute() && path.is_file());
-        for hop in files.chain([&*self.program]).flat_map(hops) {
+        for hop in files.chain([&*self.program]).flat_map(|path| hops(path, cwd)) {
             let whole = package(&hop).or_else(|| hop.parent().filter(|_| !is_system(&hop)));
             paths.push(whole.filter(|folder| !wide(folder)).unwrap_or(&hop).to_owned());
         }
@@ -125,11 +125,14 @@ impl Ask {
     }
 }
 
-/// The paths that a program is reached by: its own, and those that links lead to, one after the other.
-fn hops(path: &Path) -> Vec<PathBuf> {
+/// The paths that a program is reached by: its own, and those that links lead to, one after the other. A link in the work
+/// tree was made by an agent, and is not followed: it could lead to anything.
+fn hops(path: &Path, cwd: &Path) -> Vec<PathBuf> {
+    let is_ours = |folder: &Path| folder.canonicalize().is_ok_and(|folder| !folder.starts_with(cwd));
     let mut found = vec![clean(path)];
     while let Some(last) = found.last()
         && let (Ok(target), Some(folder)) = (last.read_link(), last.parent())
+        && is_ours(folder)
         && found.len() < LINKS
     {
         // A folder that is mounted is no link any more, so that the words of the target tell where it leads.

@@ -145,6 +145,12 @@ async fn a_repository_is_shown_only_if_it_says_that_the_work_tree_is_its_own() {
     let mount = linked.shown_by(&repository.join(".git").canonicalize().unwrap().join("HEAD")).unwrap();
     assert!(mount.read_only);
 
+    // One that is the home itself, as some keep their settings, is not shown.
+    let mut at_home = self::stage();
+    at_home.environment = at_home.environment.clone().set("HOME", repository.join(".git"));
+    let found = plan_in(&at_home, &stage.path("linked")).await.unwrap();
+    assert!(!shows(&found, repository.join(".git/HEAD")));
+
     // What an agent wrote into its work tree decides nothing.
     let linked_git = fs::read_to_string(stage.path("linked/.git")).unwrap();
     let home = format!("gitdir: {}\n", stage.path("home").display());
@@ -194,4 +200,16 @@ async fn a_program_is_shown_with_its_package_and_never_with_what_lies_around_it(
     stage.environment = stage.environment.clone().set("PATH", std::env::join_paths(path).unwrap());
     let found = plan(&stage).await;
     assert_eq!(of(&found, Purpose::Program), [stage.path("alone")]);
+
+    // A program in the work tree is what an agent made of it: a link from there widens nothing.
+    fs::create_dir_all(stage.path("home/.ssh")).unwrap();
+    write_program(&stage.path("home/.ssh/key"), "#!/bin/sh\necho 1.2.3\n");
+    for place in ["work/linked", "work/node_modules/.bin/linked"] {
+        fs::create_dir_all(stage.path(place).parent().unwrap()).unwrap();
+        symlink(stage.path("home/.ssh/key"), stage.path(place)).unwrap();
+        stage.dialect.program = Program::new(stage.path(place));
+        let found = plan(&stage).await;
+        assert!(of(&found, Purpose::Program).is_empty(), "{place}");
+        assert!(!shows(&found, stage.path("home/.ssh/key")), "{place}");
+    }
 }
