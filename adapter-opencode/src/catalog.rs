@@ -31,7 +31,7 @@ const READING: Duration = Duration::from_secs(10);
 /// How many times as long all databases are read that may hold the session.
 const READINGS: u32 = 3;
 /// Databases of one folder that are looked through.
-const DATABASES: usize = 10_000;
+const DATABASES: usize = 2_000;
 
 /// The sessions of opencode, in the data folder of an environment or in a state dir.
 #[derive(Debug, Clone)]

@@ -213,6 +213,17 @@ async fn what_ails_another_sessions_database_does_not_spoil_a_look() {
 }
 
 #[tokio::test]
+async fn a_folder_of_databases_without_end_is_not_looked_through() {
+    let stage = Stage::new("1.18.33");
+    for number in 0..=DATABASES {
+        std::fs::write(stage.path(&format!("{number}.db")), "").unwrap();
+    }
+    stage.look_at(S1, "1.18.33").await.unwrap_err();
+    std::fs::remove_file(stage.path("0.db")).unwrap();
+    assert_eq!(stage.presence().await, Presence::Missing, "so many are");
+}
+
+#[tokio::test]
 async fn what_there_was_no_time_for_is_not_missing() {
     let stage = Stage::new("1.18.33");
     let (id, version) = (NativeId::new(S1), Version::parse("1.18.33"));
