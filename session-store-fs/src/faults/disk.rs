@@ -103,6 +103,10 @@ impl Simulated {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn lie(&self, lying: Lying) {
+        self.inner().lying = lying;
+    }
+
     pub(super) fn state(&self) -> State {
         self.inner().state.clone()
     }

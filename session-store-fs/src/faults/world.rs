@@ -33,7 +33,7 @@ impl World {
     /// Plays a history on a new disk, from the first opening of the store on.
     pub(super) fn play(steps: &[Step], lying: Lying, visit: &mut dyn Visit) -> Checked {
         let mut world = Self {
-            disk: Simulated::new(State::new(), lying),
+            disk: Simulated::new(State::new(), Lying::No),
             lying,
             stores: Vec::new(),
             leases: Default::default(),
@@ -44,6 +44,8 @@ impl World {
             let store = world.act(None, &Act { key: 0, what: What::Open }, visit)?;
             world.stores.extend(store);
         }
+        // It begins to lie when the store is there: what is found out is what is done with it.
+        world.disk.lie(lying);
         for step in steps {
             world.step(step, visit).map_err(|error| format!("{step:?}: {error}"))?;
         }
