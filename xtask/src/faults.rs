@@ -21,17 +21,18 @@ pub(crate) struct Args {
     bless: bool,
 }
 
-/// The rows of the table, by what the tests call them. The zeros are what they fail without.
-const ROWS: [(&str, Option<&str>); 8] = [
-    ("histories", Some("histories")),
-    ("crash points in them", Some("crash points")),
-    ("states after a crash, each opened, checked and worked on", Some("states")),
-    ("workers killed", Some("kills")),
-    ("calls that failed", Some("failing calls")),
-    ("wrong bindings", None),
-    ("acknowledged writes lost", None),
-    ("leases, locks or temporary files left in the way", None),
+/// The rows of the table, by what the tests call them.
+const ROWS: [(&str, &str); 5] = [
+    ("histories", "histories"),
+    ("crash points in them", "crash points"),
+    ("states after a crash, each opened, checked and worked on", "states"),
+    ("workers killed", "kills"),
+    ("calls that failed", "failing calls"),
 ];
+
+/// What the numbers come to: at the first violation the tests fail, and there is no table.
+const NONE: &str = "None of them left a wrong binding, lost a write that was acknowledged, or left a lease, a lock or a \
+temporary file in the way.";
 
 const BEGIN: &str = "<!-- numbers -->\n";
 const END: &str = "<!-- end of numbers -->\n";
@@ -51,15 +52,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
         args.histories, args.kills, args.seed
     );
     for (row, name) in ROWS {
-        let number = match name {
-            None => 0,
-            Some(name) => *numbers
-                .iter()
-                .find_map(|(told, number)| (told == name).then_some(number))
-                .ok_or_else(|| format!("the tests say nothing of {name}"))?,
-        };
+        let told = numbers.iter().find_map(|(told, number)| (told == name).then_some(*number));
+        let number = told.ok_or_else(|| format!("the tests say nothing of {name}"))?;
         table += &format!("| {row} | {} |\n", grouped(number));
     }
+    table += &format!("\n{NONE}\n");
     println!("{table}");
     if args.bless { bless(&table) } else { Ok(()) }
 }
