@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rejoin::adapters::{ClaudeOptions, claude};
 use rejoin::core::{
-    Document, Guard, Holder, Lease, LeaseOutcome, ListOptions, Page, Program, Removed, Revision, Saved,
-    StoreCapabilities, Stored, async_trait,
+    Disposed, Document, Guard, Holder, Lease, LeaseOutcome, Leftover, LeftoverOptions, ListOptions, Page,
+    Program, Removed, Revision, Saved, StateSize, StoreCapabilities, Stored, Tombstone, async_trait,
 };
 use rejoin::error::StoreError;
 use rejoin::process::Environment;
@@ -160,6 +160,18 @@ impl SessionStore for Rows {
 
     async fn remove_state(&self, _: &SessionKey, _: &Lease) -> Result<bool, StoreError> {
         Ok(false)
+    }
+
+    async fn state_size(&self, _: &SessionKey) -> Result<Option<StateSize>, StoreError> {
+        Ok(None)
+    }
+
+    async fn leftovers(&self, _: &LeftoverOptions) -> Result<Vec<Leftover>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn remove_leftover(&self, _: &Leftover, _: &Tombstone) -> Result<Disposed, StoreError> {
+        Ok(Disposed::NothingThere)
     }
 }
 

@@ -21,9 +21,11 @@ pub use session_core::decide::Why;
 pub use session_core::error::{self, RunError};
 pub use session_core::{
     Agent, AgentCapabilities, AgentEvent, AgentId, AttemptNote, AuditEntry, AuditEvent, AuditSeq, Cancel,
-    CloseError, Closed, Closing, EventSink, Evidence, Explanation, FailedRun, HandOver, Limits, LlmRequest,
-    LlmResult, MailboxId, MountPlan, NativeId, NoSink, RESUME_SETTING, Recorded, ResumePolicy, ResumeSetting,
-    Route, RunId, SessionKey, SessionName, SessionRecord, SessionRef, SessionStore, Totals, Usage, Warning,
+    CloseError, Closed, Closing, EventSink, Evidence, Explanation, FailedRun, Falling, HandOver, InvalidLive,
+    Limits, Live, LlmRequest, LlmResult, MailboxId, MailboxNotClosed, MountPlan, NativeId, NoSink,
+    RESUME_SETTING, Recorded, ResumePolicy, ResumeSetting, Retention, Route, RunId, SessionKey, SessionName,
+    SessionRecord, SessionRef, SessionStore, StateSize, Sweep, SweepOutcome, SweepReason, SweepReport, Swept,
+    Totals, Usage, Warning,
 };
 
 /// For authors of stores and adapters: the ports, the decisions, the pure orchestration.

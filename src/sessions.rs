@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use session_core::error::{HandOverError, RunError, StoreError};
 use session_core::{
-    Agent, AuditEntry, AuditSeq, CloseError, Closed, Closing, EventSink, Explanation, HandOver, Lifecycle,
-    LlmRequest, LlmResult, MountPlan, ResumeSetting, SessionKey, SessionRecord, SessionStore,
+    Agent, AuditEntry, AuditSeq, Closed, Closing, EventSink, Explanation, HandOver, Lifecycle, LlmRequest,
+    LlmResult, MailboxNotClosed, MountPlan, ResumeSetting, SessionKey, SessionRecord, SessionStore, Sweep,
+    SweepReport,
 };
 use session_process::SystemHost;
 
@@ -87,13 +88,28 @@ impl Sessions {
     /// everything, and is just not run.
     ///
     /// # Errors
-    /// [`CloseError`]: a run is under way, a newer version wrote a record, or the store failed.
+    /// [`MailboxNotClosed`] names the agents for which it is not closed, and why: a run is under way, a newer version wrote a
+    /// record, or the store failed. For all others it is.
     ///
     /// # Cancel safety
     /// A dropped future may leave a mailbox that is closed in part: closing it again finishes that, and a run in between
     /// starts anew.
-    pub async fn close(&self, mailbox: &str, closing: Closing) -> Result<Vec<Closed>, CloseError> {
+    pub async fn close(&self, mailbox: &str, closing: Closing) -> Result<Vec<Closed>, MailboxNotClosed> {
         self.0.close_mailbox(mailbox, closing).await
+    }
+
+    /// Removes what belongs to no live mailbox and was not used for a while, what removals and writes that died left, and
+    /// what [`Retention`](crate::Retention) asks for. Each key goes under its lease and with a word in its audit log, which
+    /// stays. What cannot be read, is being run or fails is told in the report and stops nothing else. The report also names
+    /// sessions that their agents will soon delete by themselves.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store could not list what it keeps; nothing was changed.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves what it was at removed in part; the next sweep finishes that.
+    pub async fn sweep(&self, sweep: &Sweep) -> Result<SweepReport, StoreError> {
+        self.0.sweep(sweep).await
     }
 
     /// The last of what was said in a key's conversation, as a text to put before the prompt of another agent: at most

@@ -1,10 +1,11 @@
 //! A turn as a command: arguments, environment, stdin.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use session_core::error::CommandError;
-use session_core::{CommandSpec, EnvChange, Mode, NativeId, Turn, Version};
+use session_core::{AgentRetention, CommandSpec, EnvChange, Mode, NativeId, Turn, Version};
 
 use crate::options::ClaudeOptions;
 use crate::state::NESTING_MARKERS;
@@ -15,6 +16,8 @@ pub(crate) const STDIN_LIMIT: usize = 10 * 1000 * 1000;
 
 /// Ten years: long, and a value that every version tried takes.
 const RETENTION_DAYS: u32 = 3650;
+/// What holds where nothing is set.
+const DEFAULT_RETENTION_DAYS: u32 = 30;
 
 pub(crate) fn version_probe() -> CommandSpec {
     CommandSpec { args: vec!["--version".into()], env: unnest().collect(), stdin: Vec::new() }
@@ -120,6 +123,24 @@ fn checked(id: &NativeId) -> Result<&str, CommandError> {
     } else {
         Err(CommandError::Id { id: id.as_str().to_owned() })
     }
+}
+
+/// After how many days this version, called with these options, deletes sessions that nobody uses: where only such runs
+/// come, and where the user's come, too, which go by the user's settings. 0 was taken without a word and deleted nothing
+/// (2.1.332), so what other values than days do is not known.
+pub(crate) fn retention(options: &ClaudeOptions, version: Option<&Version>) -> AgentRetention {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    // Seen in 2.0.14 to 2.1.332; older ones were not tried.
+    if !known(version, 2, 0, 14) {
+        return AgentRetention::NONE;
+    }
+    let ours = match options.settings.get("cleanupPeriodDays") {
+        Some(days) => days.as_u64().and_then(|days| u32::try_from(days).ok()).filter(|days| *days > 0),
+        None if options.keep_retention => Some(RETENTION_DAYS),
+        None => Some(DEFAULT_RETENTION_DAYS),
+    };
+    let theirs = ours.map_or(DEFAULT_RETENTION_DAYS, |ours| ours.min(DEFAULT_RETENTION_DAYS));
+    AgentRetention { in_state_dir: ours.map(|days| DAY * days), in_own_place: Some(DAY * theirs) }
 }
 
 fn settings(options: &ClaudeOptions, version: Option<&Version>) -> Option<String> {

@@ -201,6 +201,28 @@ fn a_retention_of_the_callers_own_wins() {
 }
 
 #[test]
+fn what_is_said_of_the_retention_is_what_is_passed() {
+    let days = |options: ClaudeOptions, version: &str| {
+        let retention = ClaudeDialect::new(options).capabilities(Version::parse(version).as_ref()).retention;
+        let days = |time: Option<std::time::Duration>| time.map(|time| time.as_secs() / (24 * 60 * 60));
+        (days(retention.in_state_dir), days(retention.in_own_place))
+    };
+    let set =
+        |days: &str| ClaudeOptions::new().settings(&format!("{{\"cleanupPeriodDays\":{days}}}")).unwrap();
+    for version in ["2.0.14", "2.1.197", "2.1.332", "no version"] {
+        assert_eq!(days(ClaudeOptions::new(), version), (Some(3650), Some(30)), "{version}");
+        assert_eq!(days(ClaudeOptions::new().keep_retention(false), version), (Some(30), Some(30)));
+        assert_eq!(days(set("7"), version), (Some(7), Some(7)));
+        assert_eq!(days(set("99999"), version), (Some(99_999), Some(30)));
+        for odd in ["0", "-1", "\"x\"", "1e99"] {
+            assert_eq!(days(set(odd), version), (None, Some(30)), "{odd}");
+        }
+    }
+    // Older ones are not passed it, and were not tried.
+    assert_eq!(days(ClaudeOptions::new(), "1.0.124"), (None, None));
+}
+
+#[test]
 fn the_version_probe_is_not_nested_either() {
     let probe = ClaudeDialect::default().version_probe();
     assert_eq!(probe.args, ["--version"]);

@@ -58,7 +58,9 @@ impl CliDialect for ClaudeDialect {
     }
 
     fn capabilities(&self, version: Option<&Version>) -> AgentCapabilities {
-        capabilities::of(version)
+        let mut capabilities = capabilities::of(version);
+        capabilities.retention = command::retention(&self.options, version);
+        capabilities
     }
 
     fn accepts_id(&self, id: &NativeId) -> bool {

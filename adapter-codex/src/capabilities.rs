@@ -49,6 +49,7 @@ pub(crate) fn version(printed: &str) -> Option<Version> {
 /// What this version can do. Without a version, or for one that is newer than all verified ones, the newest
 /// rules hold, as not verified.
 pub(crate) fn of(version: Option<&Version>) -> AgentCapabilities {
+    // Its `retention` stays as it is: nothing is ever deleted by age, as far as was seen (0.98 to 0.171).
     let mut capabilities = AgentCapabilities::NONE;
     capabilities.session_state_path = Some("sessions");
     capabilities.with_claims(CLAIMS, VERIFIED, version)

@@ -79,6 +79,7 @@ pub(crate) fn version(printed: &str) -> Option<Version> {
 /// What this version can do. Without a version, or for one that is newer than all verified ones, the newest
 /// rules hold, as not verified.
 pub(crate) fn of(version: Option<&Version>) -> AgentCapabilities {
+    // Its `retention` stays as it is: no session is ever deleted by age (up to 1.15.13).
     let mut capabilities = AgentCapabilities::NONE;
     if is_refused(version) {
         return capabilities;

@@ -9,6 +9,7 @@ mod agent;
 mod book;
 mod check;
 mod drive;
+mod ending;
 mod faults;
 mod host;
 mod invariant;
@@ -267,7 +268,7 @@ macro_rules! __lifecycle_cases {
                 a_resume_is_the_same_conversation, every_reason_is_true, recording_spoils_no_result,
                 a_good_session_is_never_lost, a_condemned_session_is_left, three_failures_in_a_row_are_enough,
                 one_runner_at_a_time, a_named_session_is_noted, what_a_dead_runner_left_is_ended, what_is_stored_can_be_read,
-                the_log_says_the_same;
+                a_closed_mailbox_is_forgotten, the_log_says_the_same;
         }
     };
 }

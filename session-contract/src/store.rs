@@ -12,6 +12,7 @@ mod fences;
 mod guards;
 mod keys;
 mod leases;
+mod leftovers;
 mod model;
 mod pages;
 mod process;
@@ -240,6 +241,9 @@ macro_rules! __store_cases {
                 damage_stays_with_its_key, a_newer_document_is_left_alone, a_store_out_of_reach_is_not_empty;
             state: state_dirs_are_apart, a_state_dir_stays_where_it_is, a_state_dir_is_private,
                 what_is_planted_is_no_state_dir, a_removed_state_dir_is_gone_and_no_other_is;
+            leftovers: a_state_dir_is_measured, leftovers_are_what_no_document_leads_to,
+                a_removed_leftover_is_gone_and_told, a_leftover_that_is_run_is_left, a_leftover_that_changed_is_left,
+                what_is_no_leftover_is_left;
             reopening: what_was_written_is_there_again, what_was_removed_stays_removed,
                 revisions_are_new_after_reopening, numbers_go_on_after_reopening, a_lost_lease_stays_lost;
             races: one_of_many_writers_wins, one_of_many_removals_is_done, no_update_is_lost, no_entry_is_lost,

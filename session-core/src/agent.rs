@@ -3,6 +3,7 @@
 use std::fmt::{self, Debug};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -107,9 +108,25 @@ pub struct AgentCapabilities {
     pub usage_scope: FigureScope,
     /// The largest prompt that this version takes, in bytes.
     pub prompt_limit: Option<usize>,
+    /// After what time the agent deletes sessions that nobody uses, called as it is called here.
+    pub retention: AgentRetention,
     /// Whether these claims were verified on the real agent in this version family; otherwise the nearest
     /// known rules are used.
     pub verified: bool,
+}
+
+/// After what time an agent deletes sessions that nobody uses. `None`: never, or it is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+pub struct AgentRetention {
+    /// In a state dir, where only runs of ours come.
+    pub in_state_dir: Option<Duration>,
+    /// In the agent's own place, where the user's runs come, too, with settings of their own.
+    pub in_own_place: Option<Duration>,
+}
+
+impl AgentRetention {
+    /// Nothing is deleted, as far as is known.
+    pub const NONE: Self = Self { in_state_dir: None, in_own_place: None };
 }
 
 /// [`Reach`] as part of the capabilities.
@@ -150,6 +167,7 @@ impl AgentCapabilities {
         cost_scope: FigureScope::Process,
         usage_scope: FigureScope::Process,
         prompt_limit: None,
+        retention: AgentRetention::NONE,
         verified: false,
     };
 }

@@ -54,6 +54,9 @@ pub struct AuditEvent {
     /// The binding in force after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<NativeId>,
+    /// A session that was begun and is not known to hold a turn, at the end of a mailbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<NativeId>,
     /// What was tried, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptNote>,
@@ -77,6 +80,7 @@ impl AuditEvent {
             why: None,
             before: None,
             after: None,
+            candidate: None,
             attempts: Vec::new(),
             agent_version: None,
             detail: None,

@@ -15,6 +15,10 @@ pub enum Closing {
     Cancelled,
     /// What it was about is not there any more, such as an issue that was deleted.
     NotFound,
+    /// A sweep found it, and it belongs to no mailbox that is alive.
+    Orphaned,
+    /// It was idle for longer than is kept, or the one that was idle longest where all took too much.
+    Expired,
 }
 
 impl Closing {
@@ -25,6 +29,18 @@ impl Closing {
             Self::Done => "done",
             Self::Cancelled => "cancelled",
             Self::NotFound => "not_found",
+            Self::Orphaned => "orphaned",
+            Self::Expired => "expired",
+        }
+    }
+
+    /// The code of a tombstone in words; a code of a later version as it is.
+    pub(crate) fn worded(code: &str) -> String {
+        match code {
+            "not_found" => "what it was about is not there any more (not_found)".to_owned(),
+            "orphaned" => "a sweep found that it belongs to no live mailbox (orphaned)".to_owned(),
+            "expired" => "it was idle for longer than is kept, or took too much room (expired)".to_owned(),
+            code => code.replace('_', " "),
         }
     }
 }
@@ -43,19 +59,37 @@ pub struct Closed {
     pub key: SessionKey,
     /// The session that was in force.
     pub session: Option<NativeId>,
+    /// A session that was begun and is not known to hold a turn.
+    pub candidate: Option<NativeId>,
     /// Processes that a dead runner had left, and that were ended.
     pub ended: u32,
     /// Whether there was a state dir. It is gone, with all that the agent kept in it.
     pub state_removed: bool,
 }
 
-/// A mailbox that could not be closed. Closing it again goes on where this one stopped.
+/// A mailbox that is not closed for every agent. Closing it again goes on where this one stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum CloseError {
+pub enum MailboxNotClosed {
     /// The mailbox's name is none.
     #[error("this is no mailbox")]
     Name(#[source] InvalidName),
+    /// It could not be closed for some agents. All others are closed.
+    #[error("the mailbox could not be closed for {} of {} agents", others.len() + 1, others.len() + 1 + closed.len())]
+    Agents {
+        /// What was closed.
+        closed: Vec<Closed>,
+        /// The first agent's that could not be.
+        source: Box<CloseError>,
+        /// Those of the others.
+        others: Vec<CloseError>,
+    },
+}
+
+/// A key that could not be closed. Closing it again goes on where this one stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CloseError {
     /// A run of the key is under way, or a write of one that was dropped came in between. Nothing was removed; cancel it, or
     /// wait.
     #[error("{key} is being run{}", by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]

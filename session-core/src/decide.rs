@@ -6,15 +6,17 @@ mod facts;
 mod next;
 mod plan;
 mod settle;
+mod sweep;
 mod why;
 
 pub use adopt::{AdoptFacts, Adoption, adopt};
 pub use count::{Count, CountFacts, count};
 pub use facts::{
-    Activity, Attempt, AttemptFacts, Bound, Consent, Continuity, History, IdShape, Leftover, Patience,
-    Persisted, PlanFacts, Policy, Reach, RecordFact, Support, Transcript, Verdict, Workdir,
+    Activity, Attempt, AttemptFacts, Bound, Consent, Continuity, Extent, History, IdShape, Leftover, Owner,
+    Patience, Persisted, PlanFacts, Policy, Reach, RecordFact, Support, Transcript, Unused, Verdict, Workdir,
 };
 pub use next::{Next, next, weigh};
 pub use plan::{Plan, plan};
 pub use settle::{SettleFacts, Settlement, condemns, settle};
+pub use sweep::{Fate, SweepFacts, fate};
 pub use why::Why;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::decide::Why;
-use crate::{AttemptNote, AuditEntry, Former, NativeId, SessionKey, SessionRecord, Timestamp};
+use crate::{AttemptNote, AuditEntry, Closing, Former, NativeId, SessionKey, SessionRecord, Timestamp};
 
 /// What is known of a key: its session, its last run and what was tried in it, and the sessions before. `Display` says it
 /// in plain words; `Serialize` gives the same to a program.
@@ -23,7 +23,7 @@ pub struct Explanation {
     /// The last event of a run in the audit log, refused and failed ones included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run: Option<AuditEntry>,
-    /// The event of its end, where it was closed, or is being closed, and no run has ended since.
+    /// The event of its end, where it was closed, or is being closed, and was not run since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<AuditEntry>,
     /// A run that has begun and, as far as the record knows, has not ended.
@@ -58,7 +58,13 @@ impl Explanation {
             |entry: &AuditEntry| entry.event.kind.starts_with("run_f") || entry.event.kind == "run_refused";
         let is_end = |entry: &AuditEntry| entry.event.kind.starts_with("mailbox_clos");
         let last = audit.iter().rev().find(|entry| is_run(entry) || is_end(entry));
-        let closed = last.filter(|entry| is_end(entry)).cloned();
+        // A record that was made since tells of a run that has not ended: it is open again.
+        let reopened = |end: &AuditEntry| {
+            record
+                .as_ref()
+                .is_some_and(|record| end.event.kind == "mailbox_closed" || record.created_at > end.event.at)
+        };
+        let closed = last.filter(|entry| is_end(entry) && !reopened(entry)).cloned();
         let last_run = audit.into_iter().rev().find(is_run);
         let Some(record) = record else {
             return Self {
@@ -113,7 +119,11 @@ impl fmt::Display for Explanation {
         }
         if let Some(AuditEntry { event, .. }) = &self.closed {
             let word = if event.kind == "mailbox_closed" { "was closed" } else { "began to be closed" };
-            write!(f, "\nIt {word} {}: {}.", event.at, event.detail.as_deref().unwrap_or("no reason"))?;
+            let why = event.detail.as_deref().map_or_else(|| "no reason".to_owned(), Closing::worded);
+            write!(f, "\nIt {word} {}: {why}.", event.at)?;
+            if let Some(candidate) = &event.candidate {
+                write!(f, " The session {candidate} had just begun.")?;
+            }
         }
         if let Some(since) = self.in_flight_since {
             write!(

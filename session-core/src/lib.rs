@@ -16,6 +16,7 @@ mod evidence;
 mod explain;
 mod host;
 mod ids;
+mod leftover;
 mod lenient;
 mod lifecycle;
 mod memory;
@@ -26,12 +27,13 @@ mod result;
 mod settings;
 mod store;
 mod store_arc;
+mod sweep;
 mod time;
 mod usage;
 
 pub use agent::{
-    Agent, AgentAdapter, AgentCapabilities, ForkSupport, IdOnResume, Installation, Mode, ReachCapability,
-    Turn, TurnReport, Version,
+    Agent, AgentAdapter, AgentCapabilities, AgentRetention, ForkSupport, IdOnResume, Installation, Mode,
+    ReachCapability, Turn, TurnReport, Version,
 };
 pub use async_trait::async_trait;
 pub use audit::{AttemptNote, AuditEntry, AuditEvent, AuditSeq};
@@ -41,7 +43,7 @@ pub use catalog::{
     TranscriptFormat,
 };
 pub use claim::Claim;
-pub use close::{CloseError, Closed, Closing};
+pub use close::{CloseError, Closed, Closing, MailboxNotClosed};
 pub use conversation::{Conversation, HandOver, Said, Speaker};
 pub use dialect::{CliDialect, CommandSpec, Decoder, Ended, EnvChange, EnvMap, Link, Program, StateLayout};
 pub use event::{AgentEvent, EventSink, Final, NoSink};
@@ -49,6 +51,9 @@ pub use evidence::{Asked, EndedBy, Evidence, Exit, Observation};
 pub use explain::{Bound, Explanation};
 pub use host::{Folder, FolderId, Holder, Host, PathText, Place, Repository};
 pub use ids::{AgentId, InvalidName, MailboxId, NativeId, RunId, SessionKey, SessionName};
+pub use leftover::{
+    Disposed, InvalidLive, Leftover, LeftoverKind, LeftoverOptions, Live, StateSize, Tombstone,
+};
 pub use lenient::without_lone_surrogates;
 pub use lifecycle::Lifecycle;
 pub use memory::MemoryStore;
@@ -61,5 +66,6 @@ pub use store::{
     Document, Guard, Lease, LeaseOutcome, ListOptions, Page, Removed, Revision, Saved, SessionStore,
     StoreCapabilities, StoreReach, Stored,
 };
+pub use sweep::{Falling, Retention, Sweep, SweepOutcome, SweepReason, SweepReport, Swept};
 pub use time::Timestamp;
 pub use usage::{Counters, FigureScope, Totals, Usage, cost_of_run, usage_of_run};

@@ -9,6 +9,7 @@ mod early;
 mod hold;
 mod ledger;
 mod resolve;
+mod sweep;
 mod target;
 mod tell;
 mod tried;
@@ -20,8 +21,8 @@ use std::time::Duration;
 use crate::decide::{Attempt, Next, Patience, Plan, Why, next, plan};
 use crate::error::{RunError, StoreError};
 use crate::{
-    Agent, AgentEvent, AgentId, AuditEntry, AuditSeq, EventSink, Holder, Host, LlmRequest, LlmResult, NoSink,
-    ResumeSetting, SessionKey, SessionRecord, SessionStore, codec,
+    Agent, AgentEvent, AgentId, EventSink, Holder, Host, LlmRequest, LlmResult, NoSink, ResumeSetting,
+    SessionKey, SessionRecord, SessionStore, codec,
 };
 
 use admit::Job;
@@ -167,17 +168,5 @@ impl Lifecycle {
             codec::Decoded::Record(record) => Some(*record),
             codec::Decoded::Newer(_) | codec::Decoded::Corrupt(_) => None,
         }))
-    }
-
-    /// Reads the audit log of a key, oldest first, after the given number.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the store could not be asked.
-    pub async fn audit(
-        &self,
-        key: &SessionKey,
-        after: Option<AuditSeq>,
-    ) -> Result<Vec<AuditEntry>, StoreError> {
-        self.store.audit(key, after).await
     }
 }

@@ -8,8 +8,9 @@ use async_trait::async_trait;
 
 use crate::error::StoreError;
 use crate::{
-    AuditEntry, AuditEvent, AuditSeq, Document, Guard, Holder, Lease, LeaseOutcome, ListOptions, Page,
-    Removed, Revision, Saved, SessionKey, SessionStore, StoreCapabilities, Stored,
+    AuditEntry, AuditEvent, AuditSeq, Disposed, Document, Guard, Holder, Lease, LeaseOutcome, Leftover,
+    LeftoverOptions, ListOptions, Page, Removed, Revision, Saved, SessionKey, SessionStore, StateSize,
+    StoreCapabilities, Stored, Tombstone,
 };
 
 /// A store in memory, for tests and for runtimes that want no memory across restarts. Clones share content.
@@ -151,5 +152,17 @@ impl SessionStore for MemoryStore {
 
     async fn remove_state(&self, _: &SessionKey, _: &Lease) -> Result<bool, StoreError> {
         Ok(false)
+    }
+
+    async fn state_size(&self, _: &SessionKey) -> Result<Option<StateSize>, StoreError> {
+        Ok(None)
+    }
+
+    async fn leftovers(&self, _: &LeftoverOptions) -> Result<Vec<Leftover>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn remove_leftover(&self, _: &Leftover, _: &Tombstone) -> Result<Disposed, StoreError> {
+        Ok(Disposed::NothingThere)
     }
 }

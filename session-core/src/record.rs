@@ -185,6 +185,15 @@ impl SessionRecord {
         }
     }
 
+    /// The last use of the key that the record proves.
+    #[must_use]
+    pub fn last_use(&self) -> Timestamp {
+        let used = self.binding.as_ref().map(|binding| binding.used_at);
+        let (ended, began) =
+            (self.last_run.as_ref().map(|run| run.at), self.in_flight.as_ref().map(|run| run.since));
+        [used, ended, began].into_iter().flatten().fold(self.updated_at, Timestamp::max)
+    }
+
     /// Moves a session to the past.
     pub fn retire(&mut self, binding: &Binding, why: &str, at: Timestamp, rejoinable: bool) {
         self.past.push(Former {

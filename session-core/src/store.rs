@@ -9,7 +9,10 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
-use crate::{AuditEntry, AuditEvent, AuditSeq, Holder, SessionKey};
+use crate::{
+    AuditEntry, AuditEvent, AuditSeq, Disposed, Holder, Leftover, LeftoverOptions, SessionKey, StateSize,
+    Tombstone,
+};
 
 /// What the store keeps: bytes. The store never parses them.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -250,6 +253,8 @@ pub struct Page<T> {
 ///    a lease writes nothing over its successor.
 /// 8. The audit log of a key keeps its order, and numbers grow.
 /// 9. A state dir that was removed is gone, and no other key's is touched.
+/// 10. A leftover is what no document leads to, and is removed only while that is so, nobody runs its key, and it is as it
+///     was listed. What the store cannot prove to be its own is none.
 ///
 /// # Cancel safety
 /// Dropping a future of any method leaves the old or the new state, never a part of one.
@@ -330,4 +335,30 @@ pub trait SessionStore: Debug + Send + Sync + 'static {
     /// # Errors
     /// [`StoreError`] when it is not known to be gone: a part of it may be. Removing it again goes on.
     async fn remove_state(&self, key: &SessionKey, lease: &Lease) -> Result<bool, StoreError>;
+
+    /// How much the key's state dir takes, without following a link out of it. `None`: there is none. What changes
+    /// meanwhile is counted as it is found.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it could not be looked at, or is no directory of ours.
+    async fn state_size(&self, key: &SessionKey) -> Result<Option<StateSize>, StoreError>;
+
+    /// Lists what the store keeps and no document leads to, and changes nothing. A store without state dirs has nothing
+    /// to list.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the list could not be made.
+    async fn leftovers(&self, options: &LeftoverOptions) -> Result<Vec<Leftover>, StoreError>;
+
+    /// Removes a leftover as it was listed, under its key's lease where it has one. The audit log of a key whose state dir
+    /// is removed is told before and after. No link is followed. Whatever the leftover says of itself is checked: of what
+    /// has a document by now, has changed, or is not the store's own, nothing is touched.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it is not known to be gone: a part of it may be. It is listed again then, as what is left.
+    async fn remove_leftover(
+        &self,
+        leftover: &Leftover,
+        tombstone: &Tombstone,
+    ) -> Result<Disposed, StoreError>;
 }

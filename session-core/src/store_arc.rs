@@ -7,8 +7,9 @@ use async_trait::async_trait;
 
 use crate::error::StoreError;
 use crate::{
-    AuditEntry, AuditEvent, AuditSeq, Document, Guard, Holder, Lease, LeaseOutcome, ListOptions, Page,
-    Removed, Saved, SessionKey, SessionStore, StoreCapabilities, Stored,
+    AuditEntry, AuditEvent, AuditSeq, Disposed, Document, Guard, Holder, Lease, LeaseOutcome, Leftover,
+    LeftoverOptions, ListOptions, Page, Removed, Saved, SessionKey, SessionStore, StateSize,
+    StoreCapabilities, Stored, Tombstone,
 };
 
 #[async_trait]
@@ -51,5 +52,18 @@ impl<T: SessionStore + ?Sized> SessionStore for Arc<T> {
     }
     async fn remove_state(&self, key: &SessionKey, lease: &Lease) -> Result<bool, StoreError> {
         (**self).remove_state(key, lease).await
+    }
+    async fn state_size(&self, key: &SessionKey) -> Result<Option<StateSize>, StoreError> {
+        (**self).state_size(key).await
+    }
+    async fn leftovers(&self, options: &LeftoverOptions) -> Result<Vec<Leftover>, StoreError> {
+        (**self).leftovers(options).await
+    }
+    async fn remove_leftover(
+        &self,
+        leftover: &Leftover,
+        tombstone: &Tombstone,
+    ) -> Result<Disposed, StoreError> {
+        (**self).remove_leftover(leftover, tombstone).await
     }
 }

@@ -33,6 +33,13 @@ impl Timestamp {
     pub fn since(self, earlier: Self) -> Duration {
         self.0.duration_since(earlier.0).try_into().unwrap_or_default()
     }
+
+    /// So much later; at most the last point in time that there is.
+    #[must_use]
+    pub fn plus(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.as_millis().saturating_add(millis))
+    }
 }
 
 impl fmt::Display for Timestamp {

@@ -12,7 +12,7 @@ use crate::files::{self, Folder};
 const TEMPORARY: &str = ".tmp-";
 
 /// A temporary file older than this has no writer any more.
-const STALE: Duration = Duration::from_secs(60 * 60);
+pub(crate) const STALE: Duration = Duration::from_secs(60 * 60);
 
 /// 32 hexadecimal digits that nobody can foresee.
 pub(crate) fn unique() -> String {
@@ -58,13 +58,17 @@ impl Drop for Temporary<'_> {
     }
 }
 
+/// Whether a name is one that a temporary file of ours bears.
+pub(crate) fn is_temporary(name: &str) -> bool {
+    name.strip_prefix(TEMPORARY).is_some_and(crate::names::is_hash)
+}
+
 /// Removes the temporary files of writers that died: only regular files whose names are of our making.
 /// Failing to do so harms nothing.
 pub(crate) fn sweep(disk: &dyn Disk, folder: &Path) {
     let Ok(entries) = disk.entries(folder) else { return };
     for Entry { name, .. } in entries.flatten() {
-        let Some(nonce) = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)) else { continue };
-        if nonce.len() != 32 || !nonce.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
+        if !name.to_str().is_some_and(is_temporary) {
             continue;
         }
         let path = folder.join(&name);

@@ -19,6 +19,8 @@ pub(crate) enum Finding {
     Format(u64),
     #[error("no lock within {0} seconds; another writer holds it")]
     NoLock(u64),
+    #[error("somebody still writes into it")]
+    StillWritten,
     #[error("the numbers are used up")]
     Exhausted,
     #[error("the task did not run; the runtime is shutting down")]

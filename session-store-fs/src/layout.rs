@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use session_core::SessionKey;
+use session_core::{MailboxId, SessionKey};
 use sha2::{Digest, Sha256};
 
 /// The folder below the base, and the folders within it.
@@ -21,10 +21,10 @@ pub(crate) const VERSION_FILE: &str = "version.json";
 pub(crate) const RECORD_SUFFIX: &str = ".json";
 
 /// Hexadecimal digits of a hash in a name: 128 bits.
-const HASH_DIGITS: usize = 32;
+pub(crate) const HASH_DIGITS: usize = 32;
 /// How much of a hashed half is shown. With the longest suffix (`.write`), a name stays below 100 bytes.
-const MAILBOX_SHOWN: usize = 20;
-const AGENT_SHOWN: usize = 6;
+pub(crate) const MAILBOX_SHOWN: usize = 20;
+pub(crate) const AGENT_SHOWN: usize = 6;
 /// No name is longer.
 const LONGEST: usize = 100;
 
@@ -131,6 +131,11 @@ pub(crate) fn agent_segment(key: &SessionKey) -> String {
     segment(key.agent.as_str(), AGENT_SHOWN)
 }
 
+/// The name of a mailbox that may have no key.
+pub(crate) fn name_of(mailbox: &MailboxId) -> String {
+    segment(mailbox.as_str(), MAILBOX_SHOWN)
+}
+
 fn segment(text: &str, shown: usize) -> String {
     let mut name = String::new();
     push_segment(&mut name, text, shown);
@@ -153,7 +158,7 @@ const fn is_plain(byte: u8) -> bool {
 
 /// Whether the text is a safe name everywhere. A leading `-` would be a flag to many a tool, a leading `.`
 /// hides the file, a trailing `.` is dropped by Windows.
-fn stands_for_itself(text: &str) -> bool {
+pub(crate) fn stands_for_itself(text: &str) -> bool {
     !text.is_empty()
         && text.bytes().all(is_plain)
         && !text.starts_with(['.', '-'])
@@ -201,6 +206,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::names::halves;
 
     fn name(mailbox: &str, agent: &str) -> String {
         key_segment(&SessionKey::new(mailbox, agent).unwrap())
@@ -347,6 +353,8 @@ mod tests {
             // The halves alone are injective too, for the state dirs.
             prop_assert_eq!(a.mailbox == b.mailbox, mailbox_segment(&a) == mailbox_segment(&b));
             prop_assert_eq!(a.agent == b.agent, agent_segment(&a) == agent_segment(&b));
+            // What is made is known again.
+            prop_assert!(halves(&name_a) == Some((&*mailbox_segment(&a), &*agent_segment(&a))));
         }
 
         /// A near miss of every key has another name: one letter in other case, one character more or less.

@@ -9,9 +9,13 @@ mod faults;
 mod files;
 mod layout;
 mod lock;
+mod names;
 mod record;
 mod records;
 mod state;
 mod store;
+mod sweep;
+mod tree;
+mod usage;
 
 pub use store::FsStore;

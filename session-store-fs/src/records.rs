@@ -89,9 +89,9 @@ impl Records {
         Ok(Saved::Done(revision))
     }
 
-    /// The number of the grant that wrote the record; zero where there is none, or its first line is no header.
-    pub(crate) fn written_fence(&self, operation: &'static str, key: &SessionKey) -> Result<u64, StoreError> {
-        let path = self.layout.record(key);
+    /// The number of the grant that wrote the record of this name; zero where there is none, or its first line is no header.
+    pub(crate) fn written_fence(&self, operation: &'static str, name: &str) -> Result<u64, StoreError> {
+        let path = self.layout.records().join(format!("{name}{}", layout::RECORD_SUFFIX));
         let failed = |error| At::new(operation, &path).io(error);
         let (file, meta) = match files::open_to_read(&*self.disk, &path) {
             Ok(opened) => opened,
@@ -99,7 +99,8 @@ impl Records {
             Err(Unopened::Failed(error)) => return Err(failed(error)),
         };
         let start = read_start(&*file, &meta).map_err(failed)?;
-        let header = record::header(&start).ok().filter(|(header, _)| header.key == *key);
+        let header =
+            record::header(&start).ok().filter(|(header, _)| layout::key_segment(&header.key) == name);
         Ok(header.map_or(0, |(header, _)| header.fence))
     }
 

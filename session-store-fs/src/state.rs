@@ -64,6 +64,21 @@ fn enter(
 /// What is being removed bears such a name first, so that it is gone at once and whole; no mailbox's begins with a dot.
 const GONE: &str = ".gone-";
 
+/// How often a folder is looked through again that somebody else still changes, and how deep a tree may be: no tree has
+/// so many levels that nobody adds to.
+const PASSES: u32 = 16;
+const LEVELS: u32 = 1_000_000;
+
+/// A new name for what is being removed.
+pub(crate) fn gone() -> String {
+    format!("{GONE}{}", crate::atomic::unique())
+}
+
+/// Whether a name is one that such a thing bears.
+pub(crate) fn is_gone(name: &str) -> bool {
+    name.strip_prefix(GONE).is_some_and(crate::names::is_hash)
+}
+
 /// Removes an agent's state dir of a mailbox, and says whether there was one. The folders `above` it, from `base` on, are
 /// entered as in [`private_dir`], but not made; what is removed may be anything, and no link in it is followed.
 pub(crate) fn remove(
@@ -84,7 +99,7 @@ pub(crate) fn remove(
     let path = parent.join(agent);
     let mut own = None;
     if let Some(inner) = level.look(At::new(operation, &parent), mailbox)? {
-        let name = format!("{GONE}{}", crate::atomic::unique());
+        let name = gone();
         let gone = states.join(&name);
         open_up(&path);
         let moved = inner.rename(agent, &level, &name, &path, &gone);
@@ -102,7 +117,7 @@ pub(crate) fn remove(
 /// Removes what somebody who died had moved out of the way. What cannot be removed is in nobody's way.
 fn finish(states: &Path) {
     for entry in fs::read_dir(states).into_iter().flatten().flatten() {
-        if entry.file_name().as_encoded_bytes().starts_with(GONE.as_bytes())
+        if entry.file_name().to_str().is_some_and(is_gone)
             && let Err(error) = remove_tree(states, entry.path())
         {
             tracing::warn!(path = %entry.path().display(), %error, "what was closed could not be removed");
@@ -111,44 +126,64 @@ fn finish(states: &Path) {
 }
 
 /// Removes a tree without following a link. However deep it is, it takes one open folder and no deep path: a folder in it
-/// is moved up beside it first.
-fn remove_tree(states: &Path, tree: PathBuf) -> io::Result<()> {
-    let mut trees = vec![tree];
-    while let Some(tree) = trees.pop() {
-        match remove_level(states, &tree, &mut trees) {
-            // Somebody else was at it, too.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+/// is moved up beside it first. Where somebody adds to it without end, this ends.
+pub(crate) fn remove_tree(states: &Path, tree: PathBuf) -> io::Result<()> {
+    let mut trees = vec![Tree { path: tree, passes: 0, level: 0 }];
+    while let Some(mut tree) = trees.pop() {
+        if tree.passes > PASSES || tree.level > LEVELS {
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, Finding::StillWritten));
+        }
+        match gone_or(remove_level(states, &tree, &mut trees)) {
             // Some file systems do not show all of a folder that changes.
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => trees.push(tree),
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                tree.passes += 1;
+                trees.push(tree);
+            }
             removed => removed?,
         }
     }
     Ok(())
 }
 
-fn remove_level(states: &Path, tree: &Path, trees: &mut Vec<PathBuf>) -> io::Result<()> {
-    if !tree.symlink_metadata()?.is_dir() {
-        return fs::remove_file(tree);
+/// Somebody else may be at it, too.
+fn gone_or(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
-    open_up(tree);
-    for entry in fs::read_dir(tree)? {
+}
+
+/// What is still to be removed.
+struct Tree {
+    path: PathBuf,
+    passes: u32,
+    level: u32,
+}
+
+fn remove_level(states: &Path, tree: &Tree, trees: &mut Vec<Tree>) -> io::Result<()> {
+    let Tree { path, level, .. } = tree;
+    if !path.symlink_metadata()?.is_dir() {
+        return fs::remove_file(path);
+    }
+    open_up(path);
+    for entry in fs::read_dir(path)? {
         let entry = entry?;
         // The type of an entry is that of a link itself.
         if entry.file_type()?.is_dir() {
-            let up = states.join(format!("{GONE}{}", crate::atomic::unique()));
+            let up = states.join(gone());
             open_up(&entry.path());
-            fs::rename(entry.path(), &up)?;
-            trees.push(up);
+            gone_or(fs::rename(entry.path(), &up))?;
+            trees.push(Tree { path: up, passes: 0, level: level + 1 });
         } else {
-            fs::remove_file(entry.path())?;
+            gone_or(fs::remove_file(entry.path()))?;
         }
     }
-    fs::remove_dir(tree)
+    fs::remove_dir(path)
 }
 
 /// Lets us into a folder that an agent closed. Where that fails, what comes next says so.
 #[cfg(unix)]
-fn open_up(folder: &Path) {
+pub(crate) fn open_up(folder: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
 
     if folder.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
@@ -157,7 +192,7 @@ fn open_up(folder: &Path) {
 }
 
 #[cfg(not(unix))]
-const fn open_up(_: &Path) {}
+pub(crate) const fn open_up(_: &Path) {}
 
 #[cfg(unix)]
 mod imp {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use session_core::error::{StoreError, StoreErrorKind};
 use session_core::{
-    AuditEntry, AuditEvent, AuditSeq, Document, Guard, Holder, Lease, LeaseOutcome, ListOptions, Page,
-    Removed, Saved, SessionKey, SessionStore, StoreCapabilities, StoreReach, Stored, async_trait,
+    AuditEntry, AuditEvent, AuditSeq, Disposed, Document, Guard, Holder, Lease, LeaseOutcome, Leftover,
+    LeftoverOptions, ListOptions, Page, Removed, Saved, SessionKey, SessionStore, StateSize,
+    StoreCapabilities, StoreReach, Stored, Tombstone, async_trait,
 };
 
 use crate::disk::{self, Disk};
@@ -17,6 +18,7 @@ use crate::files::{self, Folder, Unopened};
 use crate::layout::{self, Layout};
 use crate::record::STORE_FORMAT;
 use crate::records::Records;
+use crate::sweep::Sweeper;
 use crate::{atomic, audit, lock, state};
 
 /// A store in a folder of the local file system. Clones share it; so does every other store that was opened
@@ -36,6 +38,12 @@ struct Version {
 
 /// How often a state dir is made anew whose upper folder went meanwhile.
 const TRIES: u32 = 8;
+
+impl Inner {
+    fn sweeper(&self) -> Sweeper<'_> {
+        Sweeper { base: &self.base, records: &self.records }
+    }
+}
 
 impl FsStore {
     /// Opens the store in `{base}/.agent-sessions`, and makes that folder where it is missing. `base` itself
@@ -199,7 +207,7 @@ impl SessionStore for FsStore {
         self.hop("lease", move |inner| {
             let Records { disk, layout, .. } = &inner.records;
             lock::lease(&**disk, &layout.lease_lock(&key), &holder, || {
-                inner.records.written_fence("lease", &key)
+                inner.records.written_fence("lease", &layout::key_segment(&key))
             })
         })
         .await
@@ -236,5 +244,24 @@ impl SessionStore for FsStore {
             state::remove("remove_state", &inner.base, &above, (&mailbox, &agent))
         })
         .await
+    }
+
+    async fn state_size(&self, key: &SessionKey) -> Result<Option<StateSize>, StoreError> {
+        let key = key.clone();
+        self.hop("state_size", move |inner| inner.sweeper().size(&key)).await
+    }
+
+    async fn leftovers(&self, options: &LeftoverOptions) -> Result<Vec<Leftover>, StoreError> {
+        let options = options.clone();
+        self.hop("leftovers", move |inner| inner.sweeper().list(&options)).await
+    }
+
+    async fn remove_leftover(
+        &self,
+        leftover: &Leftover,
+        tombstone: &Tombstone,
+    ) -> Result<Disposed, StoreError> {
+        let (leftover, tombstone) = (leftover.clone(), tombstone.clone());
+        self.hop("remove_leftover", move |inner| inner.sweeper().remove(&leftover, &tombstone)).await
     }
 }

@@ -12,3 +12,4 @@ mod replay;
 mod rows;
 mod stage;
 mod stores;
+mod sweeping;

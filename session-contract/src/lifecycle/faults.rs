@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use session_core::error::{StoreError, StoreErrorKind};
 use session_core::{
-    AuditEntry, AuditEvent, AuditSeq, Document, Guard, Holder, Lease, LeaseOutcome, ListOptions, Page,
-    Removed, Saved, SessionKey, SessionStore, StoreCapabilities, Stored, async_trait,
+    AuditEntry, AuditEvent, AuditSeq, Disposed, Document, Guard, Holder, Lease, LeaseOutcome, Leftover,
+    LeftoverOptions, ListOptions, Page, Removed, Saved, SessionKey, SessionStore, StateSize,
+    StoreCapabilities, Stored, Tombstone, async_trait,
 };
 
 use super::step::Fault;
@@ -118,7 +119,10 @@ impl SessionStore for Faulty {
     }
 
     async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
-        self.inner.remove(key, guard).await
+        let dies = self.before("remove", &[Fault::Remove]).await?;
+        let answer = self.inner.remove(key, guard).await;
+        self.after(dies).await;
+        answer
     }
 
     async fn set_aside(&self, key: &SessionKey, guard: &Guard) -> Result<Option<String>, StoreError> {
@@ -155,6 +159,25 @@ impl SessionStore for Faulty {
     }
 
     async fn remove_state(&self, key: &SessionKey, lease: &Lease) -> Result<bool, StoreError> {
-        self.inner.remove_state(key, lease).await
+        let dies = self.before("remove_state", &[Fault::RemoveState]).await?;
+        let answer = self.inner.remove_state(key, lease).await;
+        self.after(dies).await;
+        answer
+    }
+
+    async fn state_size(&self, key: &SessionKey) -> Result<Option<StateSize>, StoreError> {
+        self.inner.state_size(key).await
+    }
+
+    async fn leftovers(&self, options: &LeftoverOptions) -> Result<Vec<Leftover>, StoreError> {
+        self.inner.leftovers(options).await
+    }
+
+    async fn remove_leftover(
+        &self,
+        leftover: &Leftover,
+        tombstone: &Tombstone,
+    ) -> Result<Disposed, StoreError> {
+        self.inner.remove_leftover(leftover, tombstone).await
     }
 }

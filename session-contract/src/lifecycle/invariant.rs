@@ -56,6 +56,8 @@ invariants! {
     WhatADeadRunnerLeftIsEnded = what_a_dead_runner_left_is_ended;
     /// The record can be read after every run, however that ended, and says how it ended (R11).
     WhatIsStoredCanBeRead = what_is_stored_can_be_read;
+    /// What is closed is forgotten, with a word in the log; closing that fails leaves all, or what the next one finishes.
+    AClosedMailboxIsForgotten = a_closed_mailbox_is_forgotten;
     /// Result, record and log say the same (R7).
     TheLogSaysTheSame = the_log_says_the_same;
 }

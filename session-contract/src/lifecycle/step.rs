@@ -112,6 +112,10 @@ pub(crate) enum Fault {
     Saves,
     SetAside,
     Audit,
+    /// The removal of the record.
+    Remove,
+    /// The removal of the state dir.
+    RemoveState,
     /// The runner dies at this operation of the store, before or after it takes effect.
     Death {
         at: u8,
@@ -181,6 +185,8 @@ pub(crate) enum Step {
     Downgrade(usize),
     /// The runner starts anew.
     Restart,
+    /// The mailbox is closed, and the store may fail in that.
+    Close(usize, Option<Fault>),
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -206,6 +212,10 @@ fn act() -> impl Strategy<Value = Act> {
     (place, deed).prop_map(|(place, deed)| Act { place, deed })
 }
 
+fn death() -> impl Strategy<Value = Fault> {
+    (0..8_u8, any::<bool>()).prop_map(|(at, after)| Fault::Death { at, after })
+}
+
 fn fault() -> impl Strategy<Value = Fault> {
     let whole = [
         Fault::Lease,
@@ -216,8 +226,14 @@ fn fault() -> impl Strategy<Value = Fault> {
         Fault::SetAside,
         Fault::Audit,
     ];
-    let death = (0..8_u8, any::<bool>()).prop_map(|(at, after)| Fault::Death { at, after });
-    prop_oneof![select(whole.to_vec()), death]
+    prop_oneof![select(whole.to_vec()), death()]
+}
+
+fn close() -> impl Strategy<Value = Step> {
+    let whole = [Fault::Lease, Fault::Load, Fault::SetAside, Fault::Audit, Fault::Remove, Fault::RemoveState];
+    let fault =
+        prop_oneof![2 => Just(None), 1 => select(whole.to_vec()).prop_map(Some), 1 => death().prop_map(Some)];
+    (0..MAILBOXES, fault).prop_map(|(mailbox, fault)| Step::Close(mailbox, fault))
 }
 
 fn run() -> impl Strategy<Value = Step> {
@@ -265,6 +281,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => mailbox().prop_map(Step::Upgrade),
         2 => mailbox().prop_map(Step::Downgrade),
         1 => Just(Step::Restart),
+        1 => close(),
     ]
 }
 

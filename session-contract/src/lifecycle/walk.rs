@@ -116,6 +116,7 @@ impl<'a> Walk<'a> {
                 Step::Upgrade(mailbox) => self.upgrade(*mailbox).await,
                 Step::Downgrade(mailbox) => self.downgrade(*mailbox).await,
                 Step::Restart => self.restart().await,
+                Step::Close(mailbox, fault) => self.close(*mailbox, *fault).await?,
                 Step::Move(folder) => {
                     if let Some(Some(path)) =
                         self.host.numbered(*folder).map(|f| f.path.as_path().map(ToOwned::to_owned))

@@ -2,6 +2,7 @@
 
 mod disk;
 mod flaw;
+mod leftovers;
 mod parts;
 mod sample;
 mod writes;

@@ -308,3 +308,36 @@ pub struct AttemptFacts {
     /// Whether waiting may go on.
     pub patience: Patience,
 }
+
+fact! {
+    /// Whose something is that a sweep finds.
+    Owner {
+        /// A mailbox that is alive.
+        Live,
+        /// None that is.
+        Nobody,
+    }
+}
+
+fact! {
+    /// How long it is out of use, beside a limit. Where that cannot be told, or the last use lies in the future, it is
+    /// within.
+    Unused {
+        /// No limit is set.
+        Unlimited,
+        /// Not as long as the limit, or nobody can tell.
+        Within,
+        /// Longer than the limit.
+        Past,
+    }
+}
+
+fact! {
+    /// What retention holds for.
+    Extent {
+        /// What belongs to no live mailbox.
+        Orphans,
+        /// Everything.
+        LiveToo,
+    }
+}

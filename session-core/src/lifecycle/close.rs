@@ -5,28 +5,53 @@ use std::time::Duration;
 use crate::decide::Why;
 use crate::error::{RunError, StoreError, StoreErrorKind};
 use crate::{
-    AuditEvent, CloseError, Closed, Closing, Guard, NativeId, Removed, RunId, SessionKey, SessionRecord,
-    codec,
+    AuditEvent, CloseError, Closed, Closing, Guard, Lease, MailboxId, MailboxNotClosed, NativeId, Removed,
+    RunId, SessionKey, SessionRecord, codec,
 };
 
 use super::Lifecycle;
 use super::hold::Hold;
 
+/// A key whose lease is held, and what is to be removed of it.
+#[derive(Debug)]
+pub(super) struct Doomed<'a> {
+    pub(super) key: &'a SessionKey,
+    pub(super) lease: &'a Lease,
+    pub(super) record: Option<SessionRecord>,
+    /// Under which condition there is a record to remove.
+    pub(super) guard: Option<Guard>,
+}
+
 impl Lifecycle {
-    /// Closes a mailbox for every registered agent, one after the other. See [`close`](Self::close).
+    /// Closes a mailbox for every registered agent, one after the other, also where one of them fails. See
+    /// [`close`](Self::close).
     ///
     /// # Errors
-    /// As [`close`](Self::close), of the first agent that could not be closed.
+    /// [`MailboxNotClosed`] names every agent for which it could not be closed, and those for which it is.
     ///
     /// # Cancel safety
     /// As [`close`](Self::close).
-    pub async fn close_mailbox(&self, mailbox: &str, closing: Closing) -> Result<Vec<Closed>, CloseError> {
-        let mut all = Vec::new();
+    pub async fn close_mailbox(
+        &self,
+        mailbox: &str,
+        closing: Closing,
+    ) -> Result<Vec<Closed>, MailboxNotClosed> {
+        let mailbox = MailboxId::new(mailbox).map_err(MailboxNotClosed::Name)?;
+        let (mut closed, mut failed) = (Vec::new(), Vec::new());
         for agent in self.agents.keys() {
-            let key = SessionKey::new(mailbox, agent.as_str()).map_err(CloseError::Name)?;
-            all.push(self.close(&key, closing).await?);
+            let key = SessionKey { mailbox: mailbox.clone(), agent: agent.clone() };
+            match self.close(&key, closing).await {
+                Ok(done) => closed.push(done),
+                Err(error) => failed.push(error),
+            }
         }
-        Ok(all)
+        let mut failed = failed.into_iter();
+        match failed.next() {
+            None => Ok(closed),
+            Some(first) => {
+                Err(MailboxNotClosed::Agents { closed, source: Box::new(first), others: failed.collect() })
+            }
+        }
     }
 
     /// Closes a key: its record and its state dir are removed, its audit log stays and says so. A later run of the key
@@ -42,14 +67,20 @@ impl Lifecycle {
     /// starts anew.
     #[tracing::instrument(skip_all, fields(%key, %closing))]
     pub async fn close(&self, key: &SessionKey, closing: Closing) -> Result<Closed, CloseError> {
-        let failed = |source: StoreError| CloseError::Store { key: key.clone(), source };
         let lease = match self.hold(key, Duration::ZERO, &mut |_| {}).await {
             Ok(Hold::Held(lease)) => lease,
-            Ok(Hold::Unavailable(error)) => return Err(failed(error)),
+            Ok(Hold::Unavailable(source)) => return Err(CloseError::Store { key: key.clone(), source }),
             Err(RunError::Busy { by, .. }) => return Err(CloseError::Busy { key: key.clone(), by }),
             Ok(Hold::Told) | Err(_) => return Err(CloseError::Busy { key: key.clone(), by: None }),
         };
         let (record, guard) = self.to_be_closed(key).await?;
+        self.end(Doomed { key, lease: &lease, record, guard }, closing).await
+    }
+
+    /// Removes a key whose lease is held: what runs, a word, the record, the state, another word.
+    pub(super) async fn end(&self, doomed: Doomed<'_>, closing: Closing) -> Result<Closed, CloseError> {
+        let Doomed { key, lease, record, guard } = doomed;
+        let failed = |source: StoreError| CloseError::Store { key: key.clone(), source };
         let ended = match record.as_ref().and_then(|record| record.in_flight.as_ref()) {
             Some(in_flight) => match self.agents.get(&key.agent) {
                 Some(agent) => agent.adapter().reap(in_flight.run).await,
@@ -57,12 +88,12 @@ impl Lifecycle {
             },
             None => 0,
         };
-        let session = record.and_then(|record| record.binding).map(|binding| binding.native_id);
+        let (session, candidate) = sessions_of(record);
         let run = RunId::new(self.host.random_id());
-        let tombstone = |kind, session: Option<&NativeId>| {
-            let mut event = AuditEvent::new(self.host.now(), run, kind);
-            event.before = session.cloned();
-            event.detail = Some(closing.code().to_owned());
+        let tombstone = |kind| {
+            let mut event = self.tombstone(run, kind, closing);
+            event.before.clone_from(&session);
+            event.candidate.clone_from(&candidate);
             event
         };
         // One that was cut off is finished, with its word at the end.
@@ -70,25 +101,30 @@ impl Lifecycle {
             Some(_) => true,
             None => {
                 let log = self.store.audit(key, None).await.map_err(failed)?;
-                log.last().is_some_and(|entry| entry.event.kind == "mailbox_closing")
+                log.last().is_some_and(|entry| entry.event.kind == CLOSING)
             }
         };
         if let Some(guard) = guard {
             // First of all: nothing goes without a word.
-            let event = tombstone("mailbox_closing", session.as_ref());
-            self.store.append_audit(key, &event).await.map_err(failed)?;
+            self.store.append_audit(key, &tombstone(CLOSING)).await.map_err(failed)?;
             match self.store.remove(key, &guard).await.map_err(failed)? {
                 Removed::Done | Removed::NothingThere => {}
                 Removed::Refused { .. } => return Err(CloseError::Busy { key: key.clone(), by: None }),
             }
         }
-        let state_removed = self.store.remove_state(key, &lease).await.map_err(failed)?;
+        let state_removed = self.store.remove_state(key, lease).await.map_err(failed)?;
         if began || state_removed {
-            let event = tombstone("mailbox_closed", session.as_ref());
-            self.store.append_audit(key, &event).await.map_err(failed)?;
+            self.store.append_audit(key, &tombstone(CLOSED)).await.map_err(failed)?;
         }
         tracing::info!(?session, state_removed, ended, "closed");
-        Ok(Closed { key: key.clone(), session, ended, state_removed })
+        Ok(Closed { key: key.clone(), session, candidate, ended, state_removed })
+    }
+
+    /// An event of the end of a key.
+    pub(super) fn tombstone(&self, run: RunId, kind: &str, closing: Closing) -> AuditEvent {
+        let mut event = AuditEvent::new(self.host.now(), run, kind);
+        event.detail = Some(closing.code().to_owned());
+        event
     }
 
     /// The record, where it can be read, and the guard of its removal, where there is something to remove. What nobody can
@@ -116,4 +152,13 @@ impl Lifecycle {
         tracing::warn!(%key, ?place, why = Why::RecordCorrupt.code(), "a record was set aside");
         Ok((None, Some(Guard::Any)))
     }
+}
+
+pub(super) const CLOSING: &str = "mailbox_closing";
+pub(super) const CLOSED: &str = "mailbox_closed";
+
+/// The session in force, and one that was begun and never settled.
+fn sessions_of(record: Option<SessionRecord>) -> (Option<NativeId>, Option<NativeId>) {
+    let (binding, candidate) = record.map_or((None, None), |record| (record.binding, record.candidate));
+    (binding.map(|binding| binding.native_id), candidate.map(|candidate| candidate.binding.native_id))
 }

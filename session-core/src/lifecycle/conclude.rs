@@ -68,6 +68,7 @@ impl Lifecycle {
             AuditEvent::new(now, job.run, if failure.is_none() { "run_finished" } else { "run_failed" });
         event.route = Some(route.code().to_owned());
         event.why = failure.or(route.why()).map(|why| why.code().to_owned());
+        event.detail = ledger.faded.clone().filter(|_| failure.or(route.why()) == Some(Why::SessionMissing));
         event.before = before;
         event.after = after.clone();
         event.attempts.clone_from(&attempts);
@@ -153,7 +154,8 @@ impl Lifecycle {
         event.before = ledger.record.binding.as_ref().map(|binding| binding.native_id.clone());
         event.after.clone_from(&event.before);
         event.attempts = earlier.iter().map(Tried::note).collect();
-        event.detail = end.error.map(ToString::to_string);
+        let faded = ledger.faded.filter(|_| end.why == Some(Why::SessionMissing));
+        event.detail = end.error.map(ToString::to_string).or(faded);
         // There is no result that could carry a warning.
         let _ = self.append(&job.key, &event).await;
     }

@@ -23,6 +23,8 @@ pub(super) struct Ledger {
     pub(super) recorded: Recorded,
     /// The session that the run wanted to continue.
     pub(super) sought: Option<NativeId>,
+    /// Why the agent may have deleted that session, where it was not used for so long.
+    pub(super) faded: Option<String>,
     /// Whether the run put another session in force.
     rebound: bool,
 }
@@ -56,7 +58,7 @@ impl Ledger {
         guard: Guard,
         recorded: Recorded,
     ) -> Self {
-        Self { record, fact, guard, lease: None, recorded, sought: None, rebound: false }
+        Self { record, fact, guard, lease: None, recorded, sought: None, faded: None, rebound: false }
     }
 
     /// Whether the session that was sought is the binding in force: what is said of it, is said of the binding.

@@ -49,7 +49,18 @@ impl Lifecycle {
             scene.facts.record = RecordFact::Absent;
         }
         ledger.sought = scene.target.as_ref().map(|target| target.binding.native_id.clone());
+        ledger.faded = scene.target.as_ref().and_then(|target| self.faded(job, scene, &target.binding));
         Ok(())
+    }
+
+    /// What to say of a session that is missing, where the agent deletes what nobody used for so long.
+    fn faded(&self, job: &Job<'_>, scene: &Scene, binding: &Binding) -> Option<String> {
+        let retention = scene.installation.capabilities.retention;
+        let after = retention.with_state_dirs(self.state_dirs)?;
+        (self.host.now().since(binding.used_at) >= after).then(|| {
+            let (agent, used_at, days) = (&job.key.agent, binding.used_at, after.as_secs() / (24 * 60 * 60));
+            format!("{agent} deletes sessions that were not used for {days} days, and this one was not since {used_at}: likely that is why it is gone")
+        })
     }
 
     /// Decides about a session that an earlier run started and never settled. What came to nothing is handed

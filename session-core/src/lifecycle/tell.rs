@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{HandOverError, RequestError, RunError, StoreError};
-use crate::{Explanation, HandOver, MountPlan, SessionKey, SessionQuery};
+use crate::{AuditEntry, AuditSeq, Explanation, HandOver, MountPlan, SessionKey, SessionQuery};
 
 use super::Lifecycle;
 
@@ -71,5 +71,17 @@ impl Lifecycle {
         let conversation = catalog.last_said(query, bytes).await.map_err(HandOverError::Catalog)?;
         tracing::debug!(%key, messages = conversation.said.len(), left_out = conversation.left_out, "handed over");
         Ok(conversation.hand_over(agent, bytes))
+    }
+
+    /// Reads the audit log of a key, oldest first, after the given number.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store could not be asked.
+    pub async fn audit(
+        &self,
+        key: &SessionKey,
+        after: Option<AuditSeq>,
+    ) -> Result<Vec<AuditEntry>, StoreError> {
+        self.store.audit(key, after).await
     }
 }

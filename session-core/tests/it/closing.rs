@@ -46,7 +46,7 @@ async fn what_was_never_there_is_closed_without_a_word() {
     assert_eq!((closed.session, closed.state_removed), (None, false));
     assert!(kinds(&bench).await.is_empty());
     let no_name = bench.lifecycle.close_mailbox(" ", Closing::Done).await;
-    assert!(matches!(no_name, Err(CloseError::Name(_))), "{no_name:?}");
+    assert!(matches!(no_name, Err(MailboxNotClosed::Name(_))), "{no_name:?}");
 }
 
 #[tokio::test]
@@ -97,4 +97,66 @@ async fn what_cannot_be_read_is_kept_and_what_is_newer_is_left_alone() {
     let refused = bench.lifecycle.close(&key(), Closing::Done).await;
     assert!(matches!(refused, Err(CloseError::Newer { .. })), "{refused:?}");
     assert_eq!(bench.store.inner.load(&key()).await.unwrap().unwrap().document, newer);
+}
+
+/// An agent that cannot be closed stops none of the others.
+#[tokio::test]
+async fn a_mailbox_is_closed_for_every_agent_that_it_can_be() {
+    let bench = bench();
+    bench.run("one").await;
+    let lifecycle = bench.lifecycle.clone();
+    let lifecycle = ["before", "then"]
+        .into_iter()
+        .fold(lifecycle, |lifecycle, id| lifecycle.agent(Agent::new(Scripted::named(id))));
+    let busy = SessionKey::new("issue-42", "before").unwrap();
+    let lease = bench.store.inner.lease(&busy, &bench.host.holder()).await.unwrap();
+    let failed = lifecycle.close_mailbox("issue-42", Closing::Done).await.unwrap_err();
+    let text = failed.to_string();
+    let MailboxNotClosed::Agents { closed, source, others } = failed else { panic!("{text}") };
+    assert_eq!(text, "the mailbox could not be closed for 1 of 3 agents");
+    assert!(matches!(*source, CloseError::Busy { key, .. } if key == busy) && others.is_empty());
+    assert_eq!(
+        closed.iter().map(|closed| closed.key.agent.as_str()).collect::<Vec<_>>(),
+        ["scripted", "then"]
+    );
+    assert_eq!(bench.lifecycle.record(&key()).await.unwrap(), None);
+    drop(lease);
+    assert_eq!(lifecycle.close_mailbox("issue-42", Closing::Done).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn the_tombstone_names_a_session_that_had_just_begun() {
+    let bench = bench();
+    let first = bench.run("one").await.session_id;
+    bench.agent.will([Act::Hang]);
+    crate::keeping::die_in(&bench, request("two").resume(ResumePolicy::Never), 2).await;
+    let candidate = bench.record().await.candidate.map(|candidate| candidate.binding.native_id);
+    assert!(candidate.is_some(), "the run had begun one");
+    let closed = bench.lifecycle.close(&key(), Closing::Cancelled).await.unwrap();
+    assert_eq!((&closed.session, &closed.candidate), (&first, &candidate));
+    let log = bench.lifecycle.audit(&key(), None).await.unwrap();
+    for entry in &log[log.len() - 2..] {
+        assert_eq!((&entry.event.before, &entry.event.candidate), (&first, &candidate));
+    }
+    let told = bench.lifecycle.explain(&key()).await.unwrap().to_string();
+    let candidate = candidate.unwrap();
+    assert!(told.contains(&format!("cancelled. The session {candidate} had just begun.")), "{told}");
+}
+
+#[tokio::test]
+async fn a_mailbox_that_was_closed_and_run_again_is_open_also_where_the_run_died() {
+    let bench = bench();
+    bench.run("one").await;
+    bench.lifecycle.close(&key(), Closing::Done).await.unwrap();
+    assert!(bench.lifecycle.explain(&key()).await.unwrap().closed.is_some());
+    bench.agent.will([Act::Hang]);
+    crate::keeping::die_in(&bench, request("two"), 2).await;
+    let told = bench.lifecycle.explain(&key()).await.unwrap();
+    assert!(told.closed.is_none() && told.in_flight_since.is_some(), "{told}");
+    // One that is being closed is not open again.
+    let bench = crate::bench::bench();
+    bench.run("one").await;
+    bench.store.set(&["remove"]);
+    bench.lifecycle.close(&key(), Closing::Done).await.unwrap_err();
+    assert!(bench.lifecycle.explain(&key()).await.unwrap().closed.is_some());
 }

@@ -262,6 +262,25 @@ fn table() -> String {
         say(word, None)
     });
 
+    out.push_str("\n# In a sweep: `fate`\n\n");
+    let facts =
+        [fact!("owner", Owner), fact!("grace", Unused), fact!("idle", Unused), fact!("extent", Extent)];
+    render(&mut out, &facts, &|at| {
+        let facts = SweepFacts {
+            owner: Owner::ALL[at[0]],
+            grace: Unused::ALL[at[1]],
+            idle: Unused::ALL[at[2]],
+            extent: Extent::ALL[at[3]],
+        };
+        let word = match fate(facts) {
+            Fate::Orphaned => "orphaned",
+            Fate::Idle => "idle",
+            Fate::Kept => "kept",
+            Fate::Spare => "kept, unless room is needed",
+        };
+        say(word, None)
+    });
+
     out.push_str("\n# Reasons\n\n| code | meaning |\n|---|---|\n");
     for why in Why::ALL {
         writeln!(out, "| `{}` | {why} |", why.code()).unwrap();

@@ -13,6 +13,9 @@ pub(crate) struct Faulty {
     pub(crate) fail: Arc<Mutex<Vec<&'static str>>>,
     /// The state dir of every key.
     pub(crate) dir: Arc<Mutex<Option<PathBuf>>>,
+    /// What is beside the documents, and what was removed of it.
+    pub(crate) leftovers: Arc<Mutex<Vec<Leftover>>>,
+    pub(crate) disposed: Arc<Mutex<Vec<(String, Tombstone)>>>,
     late: Arc<Mutex<Option<Document>>>,
 }
 
@@ -68,6 +71,7 @@ impl SessionStore for Faulty {
         self.inner.set_aside(key, guard).await
     }
     async fn list(&self, options: &ListOptions) -> Result<Page<SessionKey>, StoreError> {
+        self.check("list")?;
         self.inner.list(options).await
     }
     async fn append_audit(&self, key: &SessionKey, event: &AuditEvent) -> Result<AuditSeq, StoreError> {
@@ -88,5 +92,23 @@ impl SessionStore for Faulty {
     async fn remove_state(&self, _: &SessionKey, _: &Lease) -> Result<bool, StoreError> {
         self.check("remove_state")?;
         Ok(self.dir.lock().unwrap().take().is_some())
+    }
+    async fn state_size(&self, _: &SessionKey) -> Result<Option<StateSize>, StoreError> {
+        self.check("state_size")?;
+        let there = self.dir.lock().unwrap().is_some();
+        Ok(there.then(|| StateSize::new(4096, None)))
+    }
+    async fn leftovers(&self, _: &LeftoverOptions) -> Result<Vec<Leftover>, StoreError> {
+        self.check("leftovers")?;
+        Ok(self.leftovers.lock().unwrap().clone())
+    }
+    async fn remove_leftover(
+        &self,
+        leftover: &Leftover,
+        tombstone: &Tombstone,
+    ) -> Result<Disposed, StoreError> {
+        self.check("remove_leftover")?;
+        self.disposed.lock().unwrap().push((leftover.name.clone(), tombstone.clone()));
+        Ok(Disposed::Removed)
     }
 }

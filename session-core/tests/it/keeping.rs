@@ -14,7 +14,7 @@ fn add_folder(bench: &Bench, path: &str, inode: u64, repository: &str) {
 }
 
 /// Runs a request whose runner dies when the agent was started so often and nothing moves any more.
-async fn die_in(bench: &Bench, request: LlmRequest, calls: usize) {
+pub(crate) async fn die_in(bench: &Bench, request: LlmRequest, calls: usize) {
     let run = bench.lifecycle.run(request);
     let death = async {
         while bench.agent.calls().len() < calls {

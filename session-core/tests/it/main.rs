@@ -25,3 +25,4 @@ mod mending;
 mod product;
 mod reach;
 mod scripted;
+mod sweeping;

@@ -109,6 +109,9 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     pub(crate) fn new() -> Self {
+        Self::named("scripted")
+    }
+    pub(crate) fn named(id: &str) -> Self {
         let mut capabilities = AgentCapabilities::NONE;
         capabilities.resumable_sessions = true;
         capabilities.headless_resume = true;
@@ -117,7 +120,7 @@ impl Scripted {
         capabilities.fork = ForkSupport::CallerChoosesId;
         capabilities.cost_scope = FigureScope::Session;
         capabilities.verified = true;
-        Self { world: Arc::default(), capabilities, id: AgentId::new("scripted").unwrap() }
+        Self { world: Arc::default(), capabilities, id: AgentId::new(id).unwrap() }
     }
 
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {

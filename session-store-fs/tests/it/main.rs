@@ -11,6 +11,10 @@ mod open;
 #[cfg(unix)]
 mod planted;
 mod state;
+#[cfg(unix)]
+mod sweep;
+#[cfg(unix)]
+mod usage;
 
 use std::path::PathBuf;
 
@@ -72,4 +76,20 @@ fn kind_at<T: std::fmt::Debug>(result: Result<T, StoreError>, path_part: &str) -
     assert!(error.to_string().contains(path_part), "{error} does not name {path_part}");
     assert!(std::error::Error::source(&error).is_some(), "{error} has no cause");
     error.kind()
+}
+
+/// Folders within each other, deeper than there can be open files or than a path can be long, with a file at the end.
+#[cfg(unix)]
+fn make_deep(folder: &std::path::Path, levels: u32, file: &[u8]) {
+    use std::io::Write as _;
+
+    use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+    let enter = |from: &std::os::fd::OwnedFd| openat(from, "d", OFlags::RDONLY, Mode::empty()).unwrap();
+    let mut here = openat(CWD, folder, OFlags::RDONLY, Mode::empty()).unwrap();
+    for _ in 0..levels {
+        mkdirat(&here, "d", Mode::RWXU).unwrap();
+        here = enter(&here);
+    }
+    let made = openat(&here, "file", OFlags::CREATE | OFlags::WRONLY, Mode::RUSR | Mode::WUSR).unwrap();
+    std::fs::File::from(made).write_all(file).unwrap();
 }

@@ -6,7 +6,7 @@ use session_core::{Holder, LeaseOutcome, SessionKey, SessionStore as _};
 use crate::{Fixture, key};
 
 /// Removes a state dir, under a lease.
-async fn remove(at: &Fixture, key: &SessionKey) -> Result<bool, StoreError> {
+pub(crate) async fn remove(at: &Fixture, key: &SessionKey) -> Result<bool, StoreError> {
     let holder = Holder { host: "here".to_owned(), pid: 1, since: None };
     match at.store.lease(key, &holder).await.unwrap() {
         LeaseOutcome::Held(lease) => at.store.remove_state(key, &lease).await,
@@ -145,10 +145,7 @@ async fn a_removal_gets_through_whatever_an_agent_made() {
         std::fs::write(dir.join(name).join("inner/file"), "x").unwrap();
         std::fs::set_permissions(dir.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
     }
-    // Deeper than a path may be long, so from within.
-    let deep = "d=0; while [ $d -lt 3000 ]; do mkdir d && cd -P d || exit 1; d=$((d+1)); done";
-    let made = std::process::Command::new("sh").args(["-c", deep]).current_dir(&dir).status().unwrap();
-    assert!(made.success());
+    crate::make_deep(&dir, 3000, b"x");
     std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o500)).unwrap();
     assert!(remove(&at, &key("a")).await.unwrap());
     assert_eq!(std::fs::read_dir(at.path("state")).unwrap().count(), 0);

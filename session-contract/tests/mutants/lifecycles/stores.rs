@@ -17,6 +17,7 @@ pub(crate) struct Bend {
     event: fn(&AuditEvent) -> Option<AuditEvent>,
     leases: bool,
     guards: bool,
+    removes: bool,
     /// Where a key looks.
     place: fn(&SessionKey) -> SessionKey,
 }
@@ -28,6 +29,7 @@ const SOUND: Bend = Bend {
     event: |event| Some(event.clone()),
     leases: true,
     guards: true,
+    removes: true,
     place: Clone::clone,
 };
 
@@ -75,6 +77,9 @@ impl SessionStore for Bent {
         self.inner.save(&(self.bend.place)(key), &document, guard, lease).await
     }
     async fn remove(&self, key: &SessionKey, guard: &Guard) -> Answer<Removed> {
+        if !self.bend.removes {
+            return Ok(Removed::Done);
+        }
         self.inner.remove(&(self.bend.place)(key), guard).await
     }
     async fn set_aside(&self, key: &SessionKey, guard: &Guard) -> Answer<Option<String>> {
@@ -103,6 +108,15 @@ impl SessionStore for Bent {
     }
     async fn remove_state(&self, key: &SessionKey, lease: &Lease) -> Answer<bool> {
         self.inner.remove_state(key, lease).await
+    }
+    async fn state_size(&self, key: &SessionKey) -> Answer<Option<StateSize>> {
+        self.inner.state_size(key).await
+    }
+    async fn leftovers(&self, options: &LeftoverOptions) -> Answer<Vec<Leftover>> {
+        self.inner.leftovers(options).await
+    }
+    async fn remove_leftover(&self, leftover: &Leftover, tombstone: &Tombstone) -> Answer<Disposed> {
+        self.inner.remove_leftover(leftover, tombstone).await
     }
 }
 
@@ -255,6 +269,12 @@ pub(crate) const MUTANTS: &[(&str, &str, Bend)] = &[
             },
             ..SOUND
         },
+    ),
+    ("says that it removed, and did not", "a_closed_mailbox_is_forgotten", Bend { removes: false, ..SOUND }),
+    (
+        "says nothing of the end of a mailbox",
+        "a_closed_mailbox_is_forgotten",
+        Bend { event: |event| (!event.kind.starts_with("mailbox_")).then(|| event.clone()), ..SOUND },
     ),
     ("writes no log", "the_log_says_the_same", Bend { event: |_| None, ..SOUND }),
     (

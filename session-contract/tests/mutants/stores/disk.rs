@@ -125,4 +125,16 @@ impl SessionStore for Disk {
     async fn remove_state(&self, _: &SessionKey, _: &Lease) -> Result<bool> {
         Ok(false)
     }
+
+    async fn state_size(&self, _: &SessionKey) -> Result<Option<StateSize>> {
+        Ok(None)
+    }
+
+    async fn leftovers(&self, _: &LeftoverOptions) -> Result<Vec<Leftover>> {
+        Ok(Vec::new())
+    }
+
+    async fn remove_leftover(&self, _: &Leftover, _: &Tombstone) -> Result<Disposed> {
+        Ok(Disposed::NothingThere)
+    }
 }

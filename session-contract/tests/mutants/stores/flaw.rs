@@ -77,6 +77,15 @@ flaws! {
     RemovesTheMailboxsState = "removes the state dirs of all agents", a_removed_state_dir_is_gone_and_no_other_is;
     NeverHadState = "says of no state dir that it was there", a_removed_state_dir_is_gone_and_no_other_is;
     RemovesThroughLinks = "removes what a link leads to", a_removed_state_dir_is_gone_and_no_other_is;
+    MeasuresThroughLinks = "measures what a link leads to", a_state_dir_is_measured;
+    MeasuresNothing = "measures no state dir", a_state_dir_is_measured;
+    ListsStateWithADocument = "lists a state dir whose key has a document", leftovers_are_what_no_document_leads_to;
+    TakesAllForDead = "takes no mailbox for a live one", leftovers_are_what_no_document_leads_to;
+    RemovesUnsaid = "removes a leftover without a word", a_removed_leftover_is_gone_and_told;
+    KeepsLeftovers = "keeps a leftover that it removed", a_removed_leftover_is_gone_and_told;
+    RemovesWhatIsRun = "removes a leftover whose key is run", a_leftover_that_is_run_is_left;
+    RemovesWhatChanged = "removes a leftover that has a document by now", a_leftover_that_changed_is_left;
+    BelievesALeftover = "removes whatever a leftover names", what_is_no_leftover_is_left;
     LeavesStateOpen = "leaves a state dir open to others", a_state_dir_is_private;
     FollowsLinks = "follows a link to another's state dir", what_is_planted_is_no_state_dir;
     ForgetsOnReopen = "forgets what it wrote when it is opened again", what_was_written_is_there_again;

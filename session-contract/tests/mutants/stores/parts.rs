@@ -10,9 +10,20 @@ use session_core::error::{StoreError, StoreErrorKind};
 use session_core::*;
 
 use super::flaw::Flaw;
-use super::sample::{Sample, World, error, pause};
+use super::sample::{Sample, World};
 
 type Result<T> = std::result::Result<T, StoreError>;
+
+pub(super) fn error(kind: StoreErrorKind, operation: &'static str) -> StoreError {
+    StoreError::new(kind, operation, "the sample")
+}
+
+/// Lets everybody else do something.
+pub(super) async fn pause() {
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+}
 
 /// Ends a lease when it is dropped.
 struct Held {
@@ -117,7 +128,7 @@ impl Sample {
     }
 
     pub(super) fn state_path(&self, key: &SessionKey) -> PathBuf {
-        let state = self.root().join("state");
+        let state = self.dir.join("state");
         let mailbox = match self.flaw {
             Flaw::SharesStateDirs => key.mailbox.as_str().to_lowercase().replace('/', "-"),
             Flaw::NestsStateDirs => {
@@ -138,6 +149,7 @@ impl Sample {
 
     pub(super) fn make_state_dir(&self, key: &SessionKey) -> Result<PathBuf> {
         let path = self.state_path(key);
+        self.world().states.insert(key.clone());
         let made = || -> io::Result<()> {
             std::fs::create_dir_all(&path)?;
             let metadata = if self.is(Flaw::FollowsLinks) {

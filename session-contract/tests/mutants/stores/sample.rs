@@ -1,7 +1,7 @@
 //! A store in this process, and what can be wrong with it. A scratch is a world of its own.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use session_contract::Scratch;
@@ -11,6 +11,7 @@ use session_core::error::{StoreError, StoreErrorKind};
 use session_core::*;
 
 use super::flaw::Flaw;
+use super::parts::{error, pause};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -23,6 +24,8 @@ pub(super) struct World {
     pub(super) logs: BTreeMap<SessionKey, Vec<AuditEntry>>,
     pub(super) holders: BTreeMap<(SessionKey, usize), Holder>,
     pub(super) fences: BTreeMap<SessionKey, u64>,
+    /// The keys that had a state dir.
+    pub(super) states: BTreeSet<SessionKey>,
     /// The grants as far as a write is told of them.
     pub(super) granted: BTreeMap<SessionKey, u64>,
     pub(super) damaged: BTreeMap<SessionKey, StoreErrorKind>,
@@ -117,17 +120,6 @@ impl World {
         let stored = Stored { document: Document::new(kept), revision: revision.clone() };
         self.documents.insert(key.clone(), stored);
         revision
-    }
-}
-
-pub(super) fn error(kind: StoreErrorKind, operation: &'static str) -> StoreError {
-    StoreError::new(kind, operation, "the sample")
-}
-
-/// Lets everybody else do something.
-pub(super) async fn pause() {
-    for _ in 0..50 {
-        tokio::task::yield_now().await;
     }
 }
 
@@ -345,10 +337,16 @@ impl SessionStore for Sample {
         }
         Ok(!self.is(Flaw::NeverHadState))
     }
-}
 
-impl Sample {
-    pub(super) fn root(&self) -> &Path {
-        &self.dir
+    async fn state_size(&self, key: &SessionKey) -> Result<Option<StateSize>> {
+        self.measure(key)
+    }
+
+    async fn leftovers(&self, options: &LeftoverOptions) -> Result<Vec<Leftover>> {
+        self.list_leftovers(options)
+    }
+
+    async fn remove_leftover(&self, leftover: &Leftover, tombstone: &Tombstone) -> Result<Disposed> {
+        self.dispose(leftover, tombstone).await
     }
 }

@@ -4,7 +4,8 @@ use session_core::error::{StoreError, StoreErrorKind};
 use session_core::*;
 
 use super::flaw::Flaw;
-use super::sample::{Sample, error, pause};
+use super::parts::{error, pause};
+use super::sample::Sample;
 
 type Result<T> = std::result::Result<T, StoreError>;
 

@@ -1,0 +1,101 @@
+//! How much a tree takes of the disk, whatever an agent made of it.
+
+use std::ffi::OsString;
+use std::io;
+
+use session_core::StateSize;
+
+use crate::tree::{Dir, Entry};
+
+/// How many folders may be known and not yet looked into. A tree with more at once is measured in part.
+const PENDING: usize = 100_000;
+
+/// A folder on the way down, and those in it that are still to be looked into.
+struct Level {
+    id: (u64, u64),
+    pending: Vec<OsString>,
+}
+
+/// What was found so far.
+struct Tally {
+    size: StateSize,
+    device: u64,
+    pending: usize,
+}
+
+impl Tally {
+    fn add(&mut self, entry: &Entry) {
+        self.size.bytes = self.size.bytes.saturating_add(entry.bytes);
+        self.size.changed_at = self.size.changed_at.max(Some(entry.changed_at));
+    }
+
+    /// Adds what is in a folder, and says which folders are.
+    fn enter(&mut self, dir: &Dir, id: (u64, u64)) -> Level {
+        let mut level = Level { id, pending: Vec::new() };
+        let Ok(names) = dir.names() else {
+            self.size.partial = true;
+            return level;
+        };
+        for name in names {
+            match name.and_then(|name| Ok((dir.look(&name)?, name))) {
+                Ok((Some(entry), name)) => {
+                    self.add(&entry);
+                    // What is mounted there is not of this tree.
+                    if entry.is_dir && entry.id.0 == self.device {
+                        if self.pending < PENDING {
+                            self.pending += 1;
+                            level.pending.push(name);
+                        } else {
+                            self.size.partial = true;
+                        }
+                    }
+                }
+                // It went meanwhile.
+                Ok((None, _)) => {}
+                Err(_) => {
+                    self.size.partial = true;
+                    break;
+                }
+            }
+        }
+        level
+    }
+}
+
+/// Measures a tree. However deep it is, one folder of it is open at a time.
+pub(crate) fn measure(root: Dir) -> io::Result<StateSize> {
+    let entry = root.stat()?;
+    let mut tally = Tally { size: StateSize::default(), device: entry.id.0, pending: 0 };
+    tally.add(&entry);
+    let mut way = vec![tally.enter(&root, entry.id)];
+    let mut here = root;
+    loop {
+        let Some(level) = way.last_mut() else { return Ok(tally.size) };
+        if let Some(name) = level.pending.pop() {
+            tally.pending -= 1;
+            match here
+                .enter(&name)
+                .and_then(|inner| inner.map(|inner| Ok((inner.stat()?, inner))).transpose())
+            {
+                Ok(Some((entry, inner))) => {
+                    let below = tally.enter(&inner, entry.id);
+                    // Where there is no way further down, there is none back to be found.
+                    if !below.pending.is_empty() {
+                        way.push(below);
+                        here = inner;
+                    }
+                }
+                Ok(None) => {}
+                Err(_) => tally.size.partial = true,
+            }
+            continue;
+        }
+        way.pop();
+        let Some(above) = way.last() else { return Ok(tally.size) };
+        // Somebody may have moved it while we were in it: then the rest cannot be found again from here.
+        match here.parent().and_then(|parent| Ok((parent.stat()?.id, parent))) {
+            Ok((id, parent)) if id == above.id => here = parent,
+            _ => return Ok(tally.size.at_least()),
+        }
+    }
+}
