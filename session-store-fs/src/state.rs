@@ -128,12 +128,19 @@ fn finish(states: &Path) {
 /// Removes a tree without following a link. However deep it is, it takes one open folder and no deep path: a folder in it
 /// is moved up beside it first. Where somebody adds to it without end, this ends.
 pub(crate) fn remove_tree(states: &Path, tree: PathBuf) -> io::Result<()> {
+    level_by_level(tree, |tree, trees| remove_level(states, tree, trees))
+}
+
+fn level_by_level(
+    tree: PathBuf,
+    mut remove: impl FnMut(&Tree, &mut Vec<Tree>) -> io::Result<()>,
+) -> io::Result<()> {
     let mut trees = vec![Tree { path: tree, passes: 0, level: 0 }];
     while let Some(mut tree) = trees.pop() {
         if tree.passes > PASSES || tree.level > LEVELS {
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, Finding::StillWritten));
         }
-        match gone_or(remove_level(states, &tree, &mut trees)) {
+        match gone_or(remove(&tree, &mut trees)) {
             // Some file systems do not show all of a folder that changes.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
                 tree.passes += 1;
@@ -295,5 +302,43 @@ mod imp {
                 Err(error) => Err(at.io(error)),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn still_written(removed: io::Result<()>) -> bool {
+        removed.is_err_and(|error| error.get_ref().is_some_and(|cause| cause.is::<Finding>()))
+    }
+
+    #[test]
+    fn a_folder_that_somebody_fills_and_fills_again_is_given_up() {
+        let mut passes = 0;
+        let removed = level_by_level(PathBuf::new(), |_, _| {
+            passes += 1;
+            // Nobody is that patient.
+            assert!(passes < 1000);
+            Err(io::ErrorKind::DirectoryNotEmpty.into())
+        });
+        assert!(still_written(removed) && passes > 1, "{passes} passes");
+    }
+
+    #[test]
+    fn a_tree_that_somebody_makes_deeper_and_deeper_is_given_up() {
+        let removed = level_by_level(PathBuf::new(), |tree, trees| {
+            assert!(tree.level < 10 * LEVELS);
+            trees.push(Tree { path: PathBuf::new(), passes: 0, level: tree.level + 1 });
+            Ok(())
+        });
+        assert!(still_written(removed));
+    }
+
+    #[test]
+    fn what_goes_meanwhile_is_gone() {
+        assert!(level_by_level(PathBuf::new(), |_, _| Err(io::ErrorKind::NotFound.into())).is_ok());
+        let denied = level_by_level(PathBuf::new(), |_, _| Err(io::ErrorKind::PermissionDenied.into()));
+        assert_eq!(denied.map_err(|error| error.kind()), Err(io::ErrorKind::PermissionDenied));
     }
 }

@@ -21,6 +21,7 @@ struct Tally {
     size: StateSize,
     device: u64,
     pending: usize,
+    limit: usize,
 }
 
 impl Tally {
@@ -42,7 +43,7 @@ impl Tally {
                     self.add(&entry);
                     // What is mounted there is not of this tree.
                     if entry.is_dir && entry.id.0 == self.device {
-                        if self.pending < PENDING {
+                        if self.pending < self.limit {
                             self.pending += 1;
                             level.pending.push(name);
                         } else {
@@ -64,8 +65,12 @@ impl Tally {
 
 /// Measures a tree. However deep it is, one folder of it is open at a time.
 pub(crate) fn measure(root: Dir) -> io::Result<StateSize> {
+    measure_within(root, PENDING)
+}
+
+fn measure_within(root: Dir, limit: usize) -> io::Result<StateSize> {
     let entry = root.stat()?;
-    let mut tally = Tally { size: StateSize::default(), device: entry.id.0, pending: 0 };
+    let mut tally = Tally { size: StateSize::default(), device: entry.id.0, pending: 0, limit };
     tally.add(&entry);
     let mut way = vec![tally.enter(&root, entry.id)];
     let mut here = root;
@@ -97,5 +102,24 @@ pub(crate) fn measure(root: Dir) -> io::Result<StateSize> {
             Ok((id, parent)) if id == above.id => here = parent,
             _ => return Ok(tally.size.at_least()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_too_many_folders_a_part_is_measured_and_that_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in 0..10 {
+            let folder = dir.path().join(name.to_string());
+            std::fs::create_dir_all(folder.join("inner")).unwrap();
+            std::fs::write(folder.join("file"), vec![1; 1 << 16]).unwrap();
+        }
+        let size = |limit| measure_within(Dir::open(dir.path()).unwrap(), limit).unwrap();
+        let (whole, part) = (size(PENDING), size(3));
+        assert!(!whole.partial && part.partial);
+        assert!(part.bytes < whole.bytes && part.bytes >= 3 << 16, "{part:?} of {whole:?}");
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn act(what: &str, arguments: &[String]) {
             crate::hammer::act(base, [number(1), number(2), number(3)]);
         }
         "work" => crate::kills::work(base, arguments[1].parse().unwrap()),
+        "sweep" => crate::sweeps::act(base),
         "modes" => modes(base),
         "full" => full(base),
         "limited" => limited(base),

@@ -16,6 +16,8 @@ mod leases;
 #[cfg(unix)]
 mod parent;
 #[cfg(unix)]
+mod sweeps;
+#[cfg(unix)]
 mod writers;
 
 #[cfg(unix)]
@@ -24,10 +26,17 @@ fn main() {
     if arguments.get(1).is_some_and(|first| first == "child") {
         return child::act(&arguments[2], &arguments[3..]);
     }
-    let trials = [leases::trials(), writers::trials(), kills::trials(), faults::trials(), hammer::trials()]
-        .into_iter()
-        .flatten()
-        .collect();
+    let trials = [
+        leases::trials(),
+        writers::trials(),
+        kills::trials(),
+        faults::trials(),
+        hammer::trials(),
+        sweeps::trials(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     libtest_mimic::run(&libtest_mimic::Arguments::from_args(), trials).exit();
 }
 
