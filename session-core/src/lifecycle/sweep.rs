@@ -160,8 +160,12 @@ impl Lifecycle {
     async fn settle_fate(&self, course: &mut Course<'_>, candidate: Candidate, (fate, live): (Fate, bool)) {
         course.count(&candidate);
         match fate {
-            Fate::Orphaned => self.dispose(course, candidate.orphaned()).await,
-            Fate::Idle => self.dispose(course, (candidate, SweepReason::Idle)).await,
+            Fate::Orphaned => {
+                self.dispose(course, candidate.orphaned()).await;
+            }
+            Fate::Idle => {
+                self.dispose(course, (candidate, SweepReason::Idle)).await;
+            }
             Fate::Kept | Fate::Spare if candidate.is_state() => {
                 let counter = if live { &mut course.report.live } else { &mut course.report.young };
                 *counter += 1;
@@ -190,20 +194,22 @@ impl Lifecycle {
                 What::Key(key) => course.sweep.live.contains(&key.mailbox),
                 What::Leftover(leftover) => leftover.live,
             };
-            let counter = if live { &mut course.report.live } else { &mut course.report.young };
-            *counter = counter.saturating_sub(1);
-            self.dispose(course, (candidate, SweepReason::TooMuch)).await;
+            if self.dispose(course, (candidate, SweepReason::TooMuch)).await {
+                let counter = if live { &mut course.report.live } else { &mut course.report.young };
+                *counter -= 1;
+            }
         }
     }
 
-    /// Removes, or says that it would, and notes what came of it.
-    async fn dispose(&self, course: &mut Course<'_>, (candidate, reason): (Candidate, SweepReason)) {
+    /// Removes, or says that it would, notes what came of it, and says whether it is, or would be, gone.
+    async fn dispose(&self, course: &mut Course<'_>, (candidate, reason): (Candidate, SweepReason)) -> bool {
         let outcome = match &candidate.what {
             _ if course.sweep.dry_run => SweepOutcome::WouldBeRemoved,
             What::Key(key) => self.close_unused(key, candidate.last_used, closing(reason)).await,
             What::Leftover(leftover) => self.remove_leftover(leftover, closing(reason)).await,
         };
-        if matches!(outcome, SweepOutcome::Removed | SweepOutcome::WouldBeRemoved) {
+        let gone = matches!(outcome, SweepOutcome::Removed | SweepOutcome::WouldBeRemoved);
+        if gone {
             course.uncount(&candidate);
             if let What::Key(key) = &candidate.what {
                 course.report.falling.retain(|falling| falling.key != *key);
@@ -217,6 +223,7 @@ impl Lifecycle {
         let swept = Swept { key, place, session, reason, last_used, size, outcome };
         tracing::debug!(%swept, "swept");
         course.report.swept.push(swept);
+        gone
     }
 
     /// Closes a key under its lease, if it was not used since it was looked at.
