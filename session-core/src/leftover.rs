@@ -134,7 +134,7 @@ pub enum LeftoverKind {
     Aside,
     /// The audit log of a key that has neither a document nor a state dir.
     Log,
-    /// A document that cannot be read. It is only told of, and its state dir is not listed.
+    /// A document that cannot be read, or a folder that is closed to us. It is only told of, and so is all that belongs to it.
     Unreadable,
     /// Something that is not the store's. It is only told of.
     Foreign,

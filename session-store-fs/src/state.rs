@@ -79,9 +79,21 @@ pub(crate) fn is_gone(name: &str) -> bool {
     name.strip_prefix(GONE).is_some_and(crate::names::is_hash)
 }
 
+/// Removes an agent's state dir of a mailbox, and says whether there was one; then what others left who died in that.
+pub(crate) fn remove(
+    operation: &'static str,
+    base: &Path,
+    above: &[&str],
+    names: (&str, &str),
+) -> Result<bool, StoreError> {
+    let removed = remove_alone(operation, base, above, names)?;
+    finish(&above.iter().fold(base.to_owned(), |path, name| path.join(name)));
+    Ok(removed)
+}
+
 /// Removes an agent's state dir of a mailbox, and says whether there was one. The folders `above` it, from `base` on, are
 /// entered as in [`private_dir`], but not made; what is removed may be anything, and no link in it is followed.
-pub(crate) fn remove(
+pub(crate) fn remove_alone(
     operation: &'static str,
     base: &Path,
     above: &[&str],
@@ -110,7 +122,6 @@ pub(crate) fn remove(
     if let Some(gone) = &own {
         remove_tree(&states, gone.clone()).map_err(|error| At::new(operation, gone).io(error))?;
     }
-    finish(&states);
     Ok(own.is_some())
 }
 

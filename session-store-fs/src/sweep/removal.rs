@@ -140,7 +140,7 @@ impl Sweeper<'_> {
             return Ok(Disposed::Changed);
         }
         self.tell(&key, &tombstone.before)?;
-        state::remove(REMOVE, self.base, &[layout::ROOT, layout::STATE], (mailbox, agent))?;
+        state::remove_alone(REMOVE, self.base, &[layout::ROOT, layout::STATE], (mailbox, agent))?;
         self.tell(&key, &tombstone.after)?;
         Ok(Disposed::Removed)
     }
