@@ -271,7 +271,7 @@ pub enum RunError {
     /// The request cannot be run as it is. Nothing was started.
     #[error("the request cannot be run")]
     Request(#[source] RequestError),
-    /// Another runner has the key. Nothing was started.
+    /// Another runner has the key. No prompt was given to the agent; at the most, a session was asked for that was not there.
     #[error("another runner works on {key}{}; wait for it or try again later", by_text(.by.as_ref()))]
     Busy {
         /// The key.

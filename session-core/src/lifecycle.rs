@@ -128,6 +128,8 @@ impl Lifecycle {
             let tried = match self.attempt(job, &mut scene, &mut ledger, course, sink).await {
                 Ok(tried) => tried,
                 Err(NotTried::Raced) => return Err(Halt::Raced),
+                // No attempt before this one reached the model.
+                Err(NotTried::LostLease) => return Err(Halt::Error(self.lost(&job.key).await)),
                 Err(NotTried::Agent(error)) => {
                     let end = NeverStarted { kind: "run_failed", why: course.why, error: Some(&error) };
                     self.never_started(job, ledger, &earlier, &end).await;

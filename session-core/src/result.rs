@@ -69,7 +69,8 @@ pub enum Recorded {
     Withheld(Why),
     /// It is not: somebody else wrote the record meanwhile.
     LostRace,
-    /// It is not: the lease was lost meanwhile, and another runner has been granted the key.
+    /// It is not: the lease was lost meanwhile, and another runner has been granted the key. The attempt that was under way
+    /// went on to its end, and none followed.
     LostLease,
     /// It is not: writing failed.
     Failed(StoreError),

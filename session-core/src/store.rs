@@ -102,7 +102,7 @@ pub enum Saved {
     },
     /// Not written: the writer's lease is over, and the key was granted to another one since.
     Fenced {
-        /// The number of the latest grant.
+        /// The number of the latest grant, as far as the store can tell.
         latest: u64,
     },
 }
@@ -250,7 +250,8 @@ pub struct Page<T> {
 ///    leaves the old or the new document, whole.
 /// 7. At most one lease of a key is held within the store's reach; it ends with its holder, however that ends.
 ///    Its number grows with every grant. A `save` of a holder is `Fenced` once there is a later grant, so that who lost
-///    a lease writes nothing over its successor.
+///    a lease writes nothing over its successor. (A write that was under way at the grant may come first; the guard tells the
+///    successor.)
 /// 8. The audit log of a key keeps its order, and numbers grow.
 /// 9. A state dir that was removed is gone, and no other key's is touched.
 /// 10. A leftover is what no document leads to, and is removed only while that is so, nobody runs its key, and it is as it

@@ -21,6 +21,8 @@ pub(crate) enum Finding {
     NoLock(u64),
     #[error("somebody still writes into it")]
     StillWritten,
+    #[error("the lease is over; another runner has been granted the key")]
+    LeaseOver,
     #[error("the numbers are used up")]
     Exhausted,
     #[error("the task did not run; the runtime is shutting down")]

@@ -16,6 +16,7 @@ use session_core::{Holder, Lease, LeaseOutcome};
 use crate::disk::{Disk, DiskFile, Meta};
 use crate::error::{At, Finding};
 use crate::files::{self, Unopened};
+use crate::record::HIGHEST_GRANT;
 
 /// A write takes milliseconds; who holds its lock for longer than this is stopped or stuck.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -115,8 +116,9 @@ pub(crate) fn lease(
     Ok(LeaseOutcome::Held(Lease::new(fence, locked)))
 }
 
-/// The number of a later grant than this lease, where there is one: by the lock file, by what the record was `written` under,
-/// or because another file stands in the place of the one that was locked, after somebody removed it.
+/// The number of a later grant than this lease, where there is one. A lease whose own file still stands in its place is the
+/// last one: the kernel says so. Where somebody put another file there, or the lease is of somewhere else, the numbers decide,
+/// that of the file and the one that the record was `written` under.
 pub(crate) fn later_grant(
     disk: &dyn Disk,
     operation: &'static str,
@@ -125,14 +127,23 @@ pub(crate) fn later_grant(
     written: u64,
 ) -> Result<Option<u64>, StoreError> {
     let at = At::new(operation, path);
-    let (file, there) = match files::open_to_read(disk, path) {
-        Ok(opened) => opened,
-        Err(Unopened::Absent) => return Ok((lease.fence() < written).then_some(written)),
+    let own = lease.guard::<Locked>();
+    let there = match disk.look(path) {
+        Ok(there) => Some(there),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(at.io(error)),
+    };
+    let another = match (own, &there) {
+        (Some(Locked(_, locked)), Some(there)) if files::same(locked, there) => return Ok(None),
+        (Some(_), Some(_)) => true,
+        (None, _) | (_, None) => false,
+    };
+    let told = match files::open_to_read(disk, path) {
+        Ok((file, _)) => last_grant(&read(&*file).map_err(|error| at.io(error))?).fence,
+        Err(Unopened::Absent) => 0,
         Err(unopened) => return Err(unopened.at(at, StoreErrorKind::Other)),
     };
-    let content = read(&*file).map_err(|error| at.io(error))?;
-    let latest = last_grant(&content).fence.max(written);
-    let another = lease.guard::<Locked>().is_some_and(|Locked(_, locked)| !files::same(locked, &there));
+    let latest = told.max(written);
     Ok((another || lease.fence() < latest).then_some(latest))
 }
 
@@ -156,7 +167,8 @@ fn last_holder(content: &[u8]) -> Option<Holder> {
 fn last(content: &[u8]) -> Option<(Grant<'_>, &[u8])> {
     let read = |part| {
         let line = lines(part).next()?;
-        let grant = serde_json::from_slice(line).ok()?;
+        let grant: Grant<'_> =
+            serde_json::from_slice(line).ok().filter(|grant: &Grant<'_>| grant.fence <= HIGHEST_GRANT)?;
         Some((grant, &part[(line.len() + 1).min(part.len())..]))
     };
     let number = |(grant, _): &(Grant<'_>, &[u8])| grant.fence;

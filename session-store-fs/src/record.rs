@@ -9,6 +9,9 @@ use crate::layout::hex;
 /// The format of the store that this version writes and reads.
 pub(crate) const STORE_FORMAT: u64 = 1;
 
+/// No number of a grant is greater: nobody counts so far, so one that is was damaged, and stands for nothing.
+pub(crate) const HIGHEST_GRANT: u64 = 1 << 62;
+
 /// A header is shorter than this: a mailbox has at most 1,024 bytes, and escaping at most doubles them.
 pub(crate) const MAX_HEADER: usize = 8 * 1024;
 
@@ -78,10 +81,13 @@ pub(crate) fn header(start: &[u8]) -> Result<(Header, usize), Unreadable> {
         return Err(Unreadable::Header("no end of line".to_owned()));
     };
     let line = &bounded[..end];
-    let header = match serde_json::from_slice::<Header>(line) {
+    let mut header = match serde_json::from_slice::<Header>(line) {
         Ok(header) if header.store == STORE_FORMAT => header,
         read => return Err(not_ours(line, read.err())),
     };
+    if header.fence > HIGHEST_GRANT {
+        header.fence = 0;
+    }
     match counter(&header.revision) {
         Some(_) => Ok((header, end + 1)),
         None => Err(Unreadable::Header("the revision is malformed".to_owned())),

@@ -10,7 +10,7 @@ use session_core::{Document, Guard, Lease, ListOptions, Page, Removed, Saved, Se
 
 use crate::atomic;
 use crate::disk::{Disk, DiskFile, Entry, Kind, Meta};
-use crate::error::At;
+use crate::error::{At, Finding};
 use crate::files::{self, Folder, Unopened};
 use crate::layout::{self, Layout};
 use crate::lock;
@@ -87,6 +87,21 @@ impl Records {
         atomic::replace(&*self.disk, &folder, &path, &content)
             .map_err(|error| At::new("save", &path).io(error))?;
         Ok(Saved::Done(revision))
+    }
+
+    /// Nothing, where the lease is the last grant of the key.
+    pub(crate) fn still_held(
+        &self,
+        operation: &'static str,
+        key: &SessionKey,
+        lease: &Lease,
+    ) -> Result<(), StoreError> {
+        let path = self.layout.lease_lock(key);
+        let written = self.written_fence(operation, &layout::key_segment(key))?;
+        match lock::later_grant(&*self.disk, operation, &path, lease, written)? {
+            None => Ok(()),
+            Some(_) => Err(At::new(operation, &path).error(StoreErrorKind::Unavailable, Finding::LeaseOver)),
+        }
     }
 
     /// The number of the grant that wrote the record of this name; zero where there is none, or its first line is no header.

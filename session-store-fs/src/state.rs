@@ -79,7 +79,8 @@ pub(crate) fn is_gone(name: &str) -> bool {
     name.strip_prefix(GONE).is_some_and(crate::names::is_hash)
 }
 
-/// Removes an agent's state dir of a mailbox, and says whether there was one; then what others left who died in that.
+/// Removes an agent's state dir of a mailbox, and says whether there was one. Where there was none, an earlier removal may have
+/// been cut off: then what such ones left is removed.
 pub(crate) fn remove(
     operation: &'static str,
     base: &Path,
@@ -87,7 +88,9 @@ pub(crate) fn remove(
     names: (&str, &str),
 ) -> Result<bool, StoreError> {
     let removed = remove_alone(operation, base, above, names)?;
-    finish(&above.iter().fold(base.to_owned(), |path, name| path.join(name)));
+    if !removed {
+        finish(&above.iter().fold(base.to_owned(), |path, name| path.join(name)));
+    }
     Ok(removed)
 }
 

@@ -237,8 +237,8 @@ impl SessionStore for FsStore {
     async fn remove_state(&self, key: &SessionKey, lease: &Lease) -> Result<bool, StoreError> {
         let (key, lease) = (key.clone(), lease.clone());
         self.hop("remove_state", move |inner| {
-            // Until it is done, also where nobody waits for it any more.
-            let _lease = lease;
+            // The lease stays until it is done, also where nobody waits for it any more.
+            inner.records.still_held("remove_state", &key, &lease)?;
             let (mailbox, agent) = (layout::mailbox_segment(&key), layout::agent_segment(&key));
             let above = [layout::ROOT, layout::STATE];
             state::remove("remove_state", &inner.base, &above, (&mailbox, &agent))

@@ -29,6 +29,8 @@ pub(super) struct Course {
 pub(super) enum NotTried {
     /// The record is not what it was when it was read. Nothing was started.
     Raced,
+    /// The key is another runner's by now.
+    LostLease,
     /// The agent could not be run.
     Agent(AgentError),
 }
@@ -74,8 +76,11 @@ impl Lifecycle {
             ledger.propose(session(id.clone()), self.host.now());
         }
         self.persist(ledger).await;
-        if first && matches!(ledger.recorded, Recorded::LostRace | Recorded::LostLease) {
-            return Err(NotTried::Raced);
+        match ledger.recorded {
+            // Somebody else runs the key by now.
+            Recorded::LostLease => return Err(NotTried::LostLease),
+            Recorded::LostRace if first => return Err(NotTried::Raced),
+            _ => {}
         }
         let ailing = match course.attempt {
             Attempt::Resume => resumed,

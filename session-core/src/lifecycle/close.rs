@@ -6,7 +6,7 @@ use crate::decide::Why;
 use crate::error::{RunError, StoreError, StoreErrorKind};
 use crate::{
     AuditEvent, CloseError, Closed, Closing, Guard, Lease, MailboxId, MailboxNotClosed, NativeId, Removed,
-    RunId, SessionKey, SessionRecord, codec,
+    RunId, Saved, SessionKey, SessionRecord, codec,
 };
 
 use super::Lifecycle;
@@ -79,8 +79,19 @@ impl Lifecycle {
 
     /// Removes a key whose lease is held: what runs, a word, the record, the state, another word.
     pub(super) async fn end(&self, doomed: Doomed<'_>, closing: Closing) -> Result<Closed, CloseError> {
-        let Doomed { key, lease, record, guard } = doomed;
+        let Doomed { key, lease, record, mut guard } = doomed;
         let failed = |source: StoreError| CloseError::Store { key: key.clone(), source };
+        if let (Some(record), Some(of)) = (&record, &guard) {
+            // Only who has the key still may end what runs, and take its state away.
+            let saved =
+                self.store.save(key, &codec::encode(record), of, Some(lease)).await.map_err(failed)?;
+            match saved {
+                Saved::Done(revision) => guard = Some(Guard::Revision(revision)),
+                Saved::Refused { .. } | Saved::Fenced { .. } => {
+                    return Err(CloseError::Busy { key: key.clone(), by: None });
+                }
+            }
+        }
         let ended = match record.as_ref().and_then(|record| record.in_flight.as_ref()) {
             Some(in_flight) => match self.agents.get(&key.agent) {
                 Some(agent) => agent.adapter().reap(in_flight.run).await,

@@ -49,14 +49,24 @@ impl Lifecycle {
         waits: &mut (dyn FnMut(Option<&Holder>) + Send),
     ) -> Result<Hold, RunError> {
         let patience = patience.max(HANDOVER);
-        // What was slept is counted: a clock may be set back.
-        let (mut waited, mut step, mut told) = (Duration::ZERO, FIRST_STEP, false);
+        let began = self.host.now();
+        let (mut slept, mut step, mut told) = (Duration::ZERO, FIRST_STEP, false);
+        let mut busy: Option<Option<Holder>> = None;
         loop {
             let by = match self.store.lease(key, &self.host.holder()).await {
                 Ok(LeaseOutcome::Held(lease)) => return Ok(Hold::Held(lease)),
                 Ok(LeaseOutcome::Busy { by }) => by,
-                Err(error) => return Ok(Hold::Unavailable(error)),
+                // Somebody has it, and may have it still.
+                Err(error) => match busy.take() {
+                    Some(by) => {
+                        tracing::warn!(%key, %error, "the store could not be asked while waiting for another runner");
+                        by
+                    }
+                    None => return Ok(Hold::Unavailable(error)),
+                },
             };
+            // A clock may be set back: what was slept counts.
+            let waited = slept.max(self.host.now().since(began));
             if waited >= patience {
                 return Err(RunError::Busy { key: key.clone(), by });
             }
@@ -69,8 +79,17 @@ impl Lifecycle {
                 step = (step * 2).min(LONGEST_STEP);
             }
             let pause = step.min(patience - waited);
+            busy = Some(by);
             self.host.sleep(pause).await;
-            waited += pause;
+            slept += pause;
         }
+    }
+    /// What to say when the lease is lost: who has it now, where the store can tell.
+    pub(super) async fn lost(&self, key: &SessionKey) -> RunError {
+        let by = match self.store.lease(key, &self.host.holder()).await {
+            Ok(LeaseOutcome::Busy { by }) => by,
+            Ok(LeaseOutcome::Held(_)) | Err(_) => None,
+        };
+        RunError::Busy { key: key.clone(), by }
     }
 }

@@ -44,7 +44,15 @@ impl Lifecycle {
         };
         let mut ledger = self.open_ledger(job, hold, &mut warnings).await;
         ledger.lease = hold.lease();
-        if let Some(in_flight) = &ledger.record.in_flight {
+        if ledger.record.in_flight.is_some() {
+            // Only who has the key still may end what another one seems to have left.
+            self.persist(&mut ledger).await;
+        }
+        if matches!(ledger.recorded, Recorded::LostLease) {
+            return Err(self.lost(&job.key).await);
+        }
+        let stays = !matches!(ledger.recorded, Recorded::LostRace);
+        if let Some(in_flight) = ledger.record.in_flight.as_ref().filter(|_| stays) {
             let ended = job.agent.adapter().reap(in_flight.run).await;
             tracing::warn!(key = %job.key, run = %in_flight.run, ended, "an earlier runner died");
             let mut event = AuditEvent::new(self.host.now(), job.run, "run_reclaimed");

@@ -4,11 +4,12 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
+use session_core::decide::{Activity, Verdict};
 use session_core::error::RunError;
 use session_core::*;
 
 use crate::bench::{Bench, bench};
-use crate::scripted::{key, request};
+use crate::scripted::{Act, key, request};
 
 async fn taken(bench: &Bench) -> Lease {
     match bench.store.inner.lease(&key(), &bench.host.holder()).await.unwrap() {
@@ -122,4 +123,64 @@ async fn who_lost_the_lease_in_a_run_has_the_answer_and_is_told() {
     let record = bench.record().await;
     assert_eq!(record.binding.unwrap().native_id, first.unwrap());
     assert!(record.in_flight.is_some(), "what the successor finds is what it was");
+}
+
+/// The successor's run looks like one that died: ending it would be the last thing to do.
+#[tokio::test]
+async fn who_lost_the_lease_ends_nobody() {
+    let bench = bench();
+    bench.agent.will([Act::Hang]);
+    let mut hanging = Box::pin(bench.lifecycle.run(request("one")));
+    while bench.agent.calls().is_empty() {
+        let ended = poll_fn(|context| Poll::Ready(hanging.as_mut().poll(context).is_ready())).await;
+        assert!(!ended);
+    }
+    drop(hanging);
+    assert!(bench.record().await.in_flight.is_some());
+    bench.store.set(&["fence"]);
+    let busy = bench.lifecycle.run(request("two")).await;
+    assert!(matches!(busy, Err(RunError::Busy { .. })), "{busy:?}");
+    let closed = bench.lifecycle.close(&key(), Closing::Done).await;
+    assert!(matches!(closed, Err(CloseError::Busy { .. })), "{closed:?}");
+    assert!(bench.agent.world().reaped.is_empty());
+    assert!(bench.record().await.in_flight.is_some());
+    bench.store.set(&[]);
+    bench.run("three").await;
+    assert_eq!(bench.agent.world().reaped.len(), 1);
+}
+
+#[tokio::test]
+async fn after_a_lost_lease_no_prompt_is_given_again() {
+    let bench = bench();
+    let first = bench.run("one").await.session_id.unwrap();
+    bench.agent.will([Act::Fail(Verdict::Missing, Activity::None)]);
+    let store = bench.store.clone();
+    let mut sink = move |event: &AgentEvent<'_>| {
+        if matches!(event, AgentEvent::Started { .. }) {
+            store.set(&["fence"]);
+        }
+    };
+    let busy = bench.lifecycle.run_with(request("two"), &mut sink).await;
+    assert!(matches!(busy, Err(RunError::Busy { .. })), "{busy:?}");
+    assert_eq!(bench.agent.calls().len(), 2, "the resume, and no fallback");
+    assert_eq!(bench.bound().await, Some(first.to_string()));
+}
+
+/// A store that cannot be asked for a moment says nothing of who has the key.
+#[tokio::test]
+async fn trouble_while_waiting_is_waited_out() {
+    let bench = bench();
+    let held = taken(&bench).await;
+    let store = bench.store.clone();
+    let mut sink = |event: &AgentEvent<'_>| {
+        if matches!(event, AgentEvent::Queued { .. }) {
+            store.set(&["lease"]);
+        }
+    };
+    let busy = bench.lifecycle.run_with(patient("one", Duration::from_secs(5)), &mut sink).await;
+    assert!(matches!(&busy, Err(RunError::Busy { by: Some(_), .. })), "{busy:?}");
+    assert!(bench.agent.calls().is_empty());
+    drop(held);
+    bench.store.set(&[]);
+    bench.run("one").await;
 }

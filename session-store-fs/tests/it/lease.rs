@@ -172,3 +172,42 @@ async fn an_older_lock_file_of_an_earlier_start_of_the_machine_is_not_trusted() 
     fs::write(&lock, earlier).unwrap();
     assert_eq!(take(&at.store, "a", 1).await.unwrap().fence(), 7);
 }
+
+/// A number that was altered by damage stops nobody who has the kernel's lock, and is not counted on from where nobody got to.
+#[tokio::test]
+async fn a_damaged_number_stops_nobody() {
+    let at = Fixture::new();
+    let any = Guard::Any;
+    let damage = |number: u64| {
+        let path = at.path("records/a@claude.json");
+        let text = fs::read_to_string(&path).unwrap();
+        let (before, rest) = text.split_once("\"fence\":").unwrap();
+        let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        fs::write(path, format!("{before}\"fence\":{number}{rest}")).unwrap();
+    };
+    let first = take(&at.store, "a", 1).await.unwrap();
+    crate::done(at.store.save(&key("a"), &crate::doc("x"), &any, Some(&first)).await);
+    damage(9000);
+    crate::done(at.store.save(&key("a"), &crate::doc("y"), &any, Some(&first)).await);
+    damage(u64::MAX);
+    drop(first);
+    fs::remove_file(at.path("locks/a@claude.lock")).unwrap();
+    let next = take(&at.store, "a", 2).await.unwrap();
+    crate::done(at.store.save(&key("a"), &crate::doc("z"), &any, Some(&next)).await);
+    fs::write(at.path("locks/b@claude.lock"), format!("{{\"fence\":{}}}\n", u64::MAX)).unwrap();
+    assert_eq!(take(&at.store, "b", 1).await.unwrap().fence(), 1);
+}
+
+/// Whoever lost the key does not take its state away, either.
+#[tokio::test]
+async fn who_was_robbed_of_the_lock_file_removes_no_state() {
+    let at = Fixture::new();
+    let robbed = take(&at.store, "a", 1).await.unwrap();
+    let dir = at.store.state_dir(&key("a")).await.unwrap().unwrap();
+    fs::remove_file(at.path("locks/a@claude.lock")).unwrap();
+    let successor = take(&at.store, "a", 2).await.unwrap();
+    let refused = at.store.remove_state(&key("a"), &robbed).await;
+    assert_eq!(crate::kind_at(refused, "a@claude.lock"), session_core::error::StoreErrorKind::Unavailable);
+    assert!(dir.is_dir());
+    assert!(at.store.remove_state(&key("a"), &successor).await.unwrap());
+}

@@ -95,7 +95,7 @@ flaws! {
     IgnoresFences = "writes whoever lost the lease", who_lost_a_lease_writes_nothing;
     FencesByHolder = "keeps a lost lease from writing only while somebody holds it", who_lost_a_lease_writes_nothing;
     FencesTheSecond = "keeps every holder but the first from writing", who_lost_a_lease_writes_nothing;
-    FencesAfterTheEnd = "takes the end of a lease for a later grant", a_lease_is_good_until_the_next_grant;
+    FencesAfterARefusal = "takes a refused question for a grant", a_lease_is_good_until_the_next_grant;
     LetsGoBeforeItWrites = "frees the lease before a dropped write is done", a_dropped_write_is_over_before_the_next_grant;
     ForgetsGrants = "forgets its grants when it is opened again", a_lost_lease_stays_lost;
     RestartsNumbers = "counts grants anew when it is opened again", numbers_go_on_after_reopening;

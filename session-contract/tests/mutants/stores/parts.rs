@@ -92,6 +92,9 @@ impl Sample {
         let held = self.world().holders.get(&of).cloned();
         if let Some(by) = held.filter(|_| !self.is(Flaw::HasTwoHolders)) {
             match self.flaw {
+                Flaw::FencesAfterARefusal => {
+                    *self.world().granted.entry(key.clone()).or_default() += 1;
+                }
                 Flaw::FreesWhatItRefuses => drop(self.world().holders.remove(&of)),
                 Flaw::NamesWhoAsks => return Ok(LeaseOutcome::Busy { by: Some(holder.clone()) }),
                 Flaw::NamesNobody => return Ok(LeaseOutcome::Busy { by: None }),

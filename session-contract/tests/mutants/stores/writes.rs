@@ -19,7 +19,6 @@ impl Sample {
             Flaw::IgnoresFences => false,
             Flaw::FencesByHolder => held && lease.fence() < latest,
             Flaw::FencesTheSecond => latest > 1,
-            Flaw::FencesAfterTheEnd => !held || lease.fence() < latest,
             _ => lease.fence() < latest,
         };
         fenced.then_some(latest)

@@ -1,29 +1,15 @@
-//! A store of your own: a compare-and-swap map of opaque documents, an audit log, and a lease per key.
-//!
-//! This one keeps its documents as rows of one map behind a lock, as a runtime might keep them in the database it
-//! has anyway; the lease is the store's too. It never parses a document.
-//!
-//! ```text
-//! cargo run --example custom_store
-//! ```
-
-#![expect(clippy::print_stdout, reason = "printing is what the example is for")]
+//! The store: a compare-and-swap map of opaque documents, an audit log, and a lease per key.
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rejoin::adapters::{ClaudeOptions, claude};
 use rejoin::core::{
     Disposed, Document, Guard, Holder, Lease, LeaseOutcome, Leftover, LeftoverOptions, ListOptions, Page,
-    Program, Removed, Revision, Saved, StateSize, StoreCapabilities, Stored, Tombstone, async_trait,
+    Removed, Revision, Saved, StateSize, StoreCapabilities, Stored, Tombstone, async_trait,
 };
 use rejoin::error::StoreError;
-use rejoin::process::Environment;
-use rejoin::{AuditEntry, AuditEvent, AuditSeq, LlmRequest, SessionKey, SessionRef, SessionStore, Sessions};
-use rejoin_test_support::{ScriptedAgent, fake_agent};
+use rejoin::{AuditEntry, AuditEvent, AuditSeq, SessionKey, SessionStore};
 
 /// One row a key. A removed document leaves its row, so that a revision is never used twice.
 #[derive(Debug, Default)]
@@ -35,8 +21,9 @@ struct Row {
     grants: u64,
 }
 
+/// The store. Clones share its rows.
 #[derive(Debug, Clone, Default)]
-struct Rows(Arc<Mutex<BTreeMap<SessionKey, Row>>>);
+pub(crate) struct Rows(Arc<Mutex<BTreeMap<SessionKey, Row>>>);
 
 impl Rows {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Row>> {
@@ -112,8 +99,8 @@ impl SessionStore for Rows {
             return Ok(None);
         }
         let taken = row.document.take();
-        // A real store keeps the bytes for a person to look at.
-        Ok(taken.map(|document| format!("{} unreadable bytes", document.as_bytes().len())))
+        // A real store keeps the bytes for a person to look at, and says where.
+        Ok(taken.map(|_| format!("what revision {} of {key} held", row.revision)))
     }
 
     async fn list(&self, options: &ListOptions) -> Result<Page<SessionKey>, StoreError> {
@@ -173,33 +160,4 @@ impl SessionStore for Rows {
     async fn remove_leftover(&self, _: &Leftover, _: &Tombstone) -> Result<Disposed, StoreError> {
         Ok(Disposed::NothingThere)
     }
-}
-
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<ExitCode, Box<dyn Error>> {
-    // The scripted agent is this program once more.
-    if let Some(code) = fake_agent::become_agent_if_asked() {
-        return Ok(code);
-    }
-    let folder = tempfile::tempdir()?;
-    let scripted = ScriptedAgent::claude(folder.path(), "Prompt {{turns}} of this conversation.")?;
-    let program =
-        scripted.leading_args.iter().fold(Program::new(&scripted.program), |p, arg| p.leading_arg(arg));
-    let agent = claude()
-        .options(ClaudeOptions::default().program(program))
-        .environment(Environment::bare().pass(&["PATH"]).set("HOME", folder.path()));
-
-    let store = Rows::default();
-    let sessions = Sessions::builder(store.clone()).agent(agent).build();
-    for prompt in ["Make a plan", "Go on with the plan"] {
-        let request = LlmRequest::new(prompt)
-            .cwd(std::env::current_dir()?)
-            .session(SessionRef::new("issue-7", "claude").named("agent/issue-7"));
-        let result = sessions.run(request).await?;
-        println!("{:<10} {}", result.route.code(), result.text);
-    }
-    for key in store.list(&ListOptions::default()).await?.items {
-        println!("stored     {key}, {} audit events", store.audit(&key, None).await?.len());
-    }
-    Ok(ExitCode::SUCCESS)
 }
