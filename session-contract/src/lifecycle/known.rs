@@ -113,6 +113,21 @@ pub(super) const KNOWN: &[Known] = &[
             ]
         },
     },
+    Known {
+        name: "a write that failed before a dead run was ended turned a fork into a run without one",
+        version: 0,
+        steps: || {
+            let silent = act(Place::Own, Deed::Stop(Point::Silent));
+            let forks = Run {
+                policy: ResumePolicy::Never,
+                fork: true,
+                fault: Some(Fault::FirstSave),
+                then: Then::Kill,
+                ..plain(1, 0, &[])
+            };
+            vec![Step::Run(Run { then: Then::Kill, ..plain(1, 0, &[silent]) }), Step::Run(forks)]
+        },
+    },
 ];
 
 #[cfg(test)]
@@ -142,10 +157,11 @@ mod tests {
         what_may_be_no_copy_does_not_take_the_place_of_an_original_that_is_lost = 3,
         the_session_of_another_mailbox_is_not_found_by_its_folder = 4,
         a_runner_that_dies_when_it_is_refused_has_used_up_the_skip = 5,
+        a_write_that_failed_before_a_dead_run_was_ended_forbids_no_fork = 6,
     }
 
     #[test]
     fn each_known_walk_is_a_test() {
-        assert_eq!(KNOWN.len(), 6, "add a test for it");
+        assert_eq!(KNOWN.len(), 7, "add a test for it");
     }
 }

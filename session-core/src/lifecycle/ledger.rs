@@ -75,7 +75,7 @@ impl Ledger {
         self.recorded.is_saved()
     }
 
-    /// Allows one more try at the end of the run, where a write failed and the disk may be well again. The guard
+    /// Allows one more try where a write failed and the disk may be well again. The guard
     /// stays: had the failed write arrived after all, this one is refused.
     pub(super) fn try_again(&mut self) {
         let known = !matches!(self.fact, RecordFact::Unavailable | RecordFact::Corrupt | RecordFact::Newer);

@@ -45,8 +45,10 @@ impl Lifecycle {
         let mut ledger = self.open_ledger(job, hold, &mut warnings).await;
         ledger.lease = hold.lease();
         if ledger.record.in_flight.is_some() {
-            // Only who has the key still may end what another one seems to have left.
+            // Only who has the key still may end what another one seems to have left. Where that could not be told, nobody said
+            // otherwise, and the run's own first write is still to come.
             self.persist(&mut ledger).await;
+            ledger.try_again();
         }
         if matches!(ledger.recorded, Recorded::LostLease) {
             return Err(self.lost(&job.key).await);
