@@ -138,3 +138,36 @@ async fn a_closed_mailbox_leaves_nothing_but_its_log() {
     assert_eq!(next.route, Route::Fresh(Why::NoPriorSession));
     assert_ne!(next.session_id, first.session_id);
 }
+
+/// BR-021: without state dirs, the look and the agent go to the same place, the one that the agent's environment names.
+#[tokio::test]
+async fn the_look_and_the_agent_share_the_configured_folder() {
+    let stage = Stage::new();
+    let elsewhere = stage.path("alt");
+    let environment = stage.environment().set("CLAUDE_CONFIG_DIR", &elsewhere);
+    let lifecycle = stage.lifecycle_of(stage.program(), environment).state_dirs(false);
+    let first = lifecycle.run(stage.request("one")).await.unwrap();
+    let second = lifecycle.run(stage.request("two")).await.unwrap();
+    assert_eq!((second.route, second.session_id), (Route::Resumed, first.session_id));
+    assert!(!second.warnings.contains(&rejoin::Warning::NotPersisted), "{:?}", second.warnings);
+    assert_eq!(
+        stage.files("alt").iter().filter(|path| path.extension().is_some_and(|e| e == "jsonl")).count(),
+        1
+    );
+    assert!(stage.files("home").is_empty() && stage.transcripts().is_empty());
+}
+
+/// BR-017: two runs at once of a mailbox that has nothing yet; neither's session wipes out the other's.
+#[tokio::test]
+async fn two_first_runs_at_once_make_one_conversation() {
+    let stage = Stage::new();
+    let mut limits = rejoin::Limits::default();
+    limits.lease = limits.total;
+    let (left, right) = (stage.lifecycle(), stage.lifecycle());
+    let ask = |prompt| stage.request(prompt).limits(limits.clone());
+    let (one, two) = tokio::join!(left.run(ask("one")), right.run(ask("two")));
+    let (one, two) = (one.unwrap(), two.unwrap());
+    assert!(one.resumed != two.resumed, "{:?} and {:?}", one.route, two.route);
+    assert_eq!(one.session_id, two.session_id);
+    assert!(stage.record().await.past.is_empty() && stage.transcripts().len() == 1);
+}

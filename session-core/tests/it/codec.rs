@@ -101,3 +101,27 @@ proptest! {
         }
     }
 }
+
+/// BR-121: a time of any zone is that instant, and is written in UTC; what is no time is damage, and never 1970.
+#[test]
+fn a_time_is_an_instant_or_damage() {
+    let with = |time: serde_json::Value| {
+        let mut value: serde_json::Value = serde_json::from_slice(encode(&sample()).as_bytes()).unwrap();
+        value["record"]["binding"]["used_at"] = time;
+        decode(&Document::new(serde_json::to_vec(&value).unwrap()), &key())
+    };
+    for text in ["2026-03-01T10:00:00Z", "2026-03-01T18:00:00+08:00"] {
+        let Decoded::Record(record) = with(text.into()) else { panic!("{text}") };
+        assert_eq!(record.binding.unwrap().used_at.to_string(), "2026-03-01T10:00:00Z");
+    }
+    for none in [
+        "1772359200".into(),
+        1_772_359_200.into(),
+        (-1).into(),
+        9e18.into(),
+        "yesterday".into(),
+        serde_json::Value::Null,
+    ] {
+        assert!(matches!(with(none.clone()), Decoded::Corrupt(_)), "{none}");
+    }
+}

@@ -204,3 +204,34 @@ async fn bad_requests_touch_nothing() {
     assert!(bench.agent.calls().is_empty());
     assert!(bench.lifecycle.record(&key()).await.unwrap().is_none());
 }
+
+/// BR-065: what could not be saved is still in the hands of the caller, with the reason.
+#[tokio::test]
+async fn a_session_that_could_not_be_saved_is_still_named() {
+    let bench = bench();
+    bench.store.set(&["save"]);
+    let first = bench.run("one").await;
+    assert!(matches!(&first.recorded, Recorded::Failed(error) if error.to_string().contains("save")));
+    assert_eq!(
+        bench.agent.world().sessions.keys().next().cloned(),
+        first.session_id.map(|id| id.to_string())
+    );
+    bench.agent.will([Act::FailAfterKeeping(Verdict::RateLimited)]);
+    let (_, run) = bench.fails("two").await;
+    assert!(run.session_id.is_some() && !run.recorded.is_saved(), "{:?}", run.recorded);
+}
+
+/// BR-151: a mailbox that is run again, anew and from a renamed branch keeps its name, and its old session is listed.
+#[tokio::test]
+async fn a_mailbox_is_run_again_under_its_name() {
+    let bench = bench();
+    let first = bench.run("one").await.session_id.unwrap();
+    let anew = bench.lifecycle.run(request("two").resume(ResumePolicy::Never)).await.unwrap();
+    let renamed = request("three").session(SessionRef::new("issue-42", "scripted").named("agent/issue-42b"));
+    let third = bench.lifecycle.run(renamed).await.unwrap();
+    assert_eq!((third.route, &third.session_id), (Route::Resumed, &anew.session_id));
+    assert_eq!([anew.name.as_deref(), third.name.as_deref()], [Some("agent/issue-42"); 2]);
+    assert!(bench.record().await.past.iter().any(|former| former.native_id == first && former.rejoinable));
+    let other = request("four").session(SessionRef::new("issue-42b", "scripted").named("agent/issue-42"));
+    assert_eq!(bench.lifecycle.run(other).await.unwrap().route, Route::Fresh(Why::NoPriorSession));
+}

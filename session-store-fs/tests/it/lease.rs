@@ -211,3 +211,19 @@ async fn who_was_robbed_of_the_lock_file_removes_no_state() {
     assert!(dir.is_dir());
     assert!(at.store.remove_state(&key("a"), &successor).await.unwrap());
 }
+
+/// BR-127, BR-157: a file is no lock; whoever it names, dead or alive and somebody else, keeps nobody out.
+#[tokio::test]
+async fn a_lock_file_that_names_a_process_keeps_nobody_out() {
+    let at = Fixture::new();
+    let ours = std::process::id();
+    for (fence, pid) in [(1, u32::MAX), (2, 1), (3, ours), (4, 0)] {
+        let other = FsStore::open(at.dir.path()).unwrap();
+        let lease = take(&other, "a", pid).await.unwrap();
+        assert_eq!(lease.fence(), fence);
+        drop(lease);
+        let left = fs::read_to_string(at.path("locks/a@claude.lock")).unwrap();
+        assert!(left.contains(&format!("\"pid\":{pid}")), "{left}");
+    }
+    assert_eq!(take(&at.store, "a", ours).await.unwrap().fence(), 5);
+}
