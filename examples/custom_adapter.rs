@@ -9,7 +9,6 @@
 
 #![expect(clippy::print_stdout, reason = "printing is what the example is for")]
 
-use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use rejoin::core::decide::Verdict;
@@ -18,6 +17,7 @@ use rejoin::core::{
     CliDialect, CommandSpec, Decoder, EnvMap, Evidence, Exit, Final, Mode, Program, ReachCapability,
     StateLayout, Turn, Version,
 };
+use rejoin::error::Report;
 use rejoin::process::{CliAgent, Environment};
 use rejoin::stores::MemoryStore;
 use rejoin::{AgentCapabilities, AgentEvent, AgentId, LlmRequest, NativeId, SessionRef, Sessions};
@@ -130,7 +130,7 @@ impl Decoder for NotesDecoder {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> Result<(), Report> {
     let folder = tempfile::tempdir()?;
     let script = folder.path().join("notes.sh");
     std::fs::write(&script, SCRIPT)?;

@@ -19,6 +19,7 @@ use std::time::Duration;
 use clap::Parser;
 use rejoin::adapters::{Claude, ClaudeOptions, claude};
 use rejoin::core::Program;
+use rejoin::error::Report;
 use rejoin::process::Environment;
 use rejoin::stores::FsStore;
 use rejoin::{Closing, Live, LlmRequest, Retention, SessionKey, SessionRef, Sessions, Sweep};
@@ -47,7 +48,7 @@ struct Args {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<ExitCode, Box<dyn Error>> {
+async fn main() -> Result<ExitCode, Report> {
     // The scripted agent is this program once more.
     if let Some(code) = fake_agent::become_agent_if_asked() {
         return Ok(code);
@@ -68,7 +69,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn a_whole_life(base: &Path, agent: Claude) -> Result<ExitCode, Box<dyn Error>> {
+async fn a_whole_life(base: &Path, agent: Claude) -> Result<ExitCode, Report> {
     let sessions = Sessions::builder(FsStore::open(base)?).agent(agent).build();
     for issue in ["issue-41", "issue-42", "issue-43"] {
         let request = LlmRequest::new("Make a plan").cwd(std::env::current_dir()?);
@@ -100,7 +101,7 @@ async fn a_whole_life(base: &Path, agent: Claude) -> Result<ExitCode, Box<dyn Er
     Ok(ExitCode::SUCCESS)
 }
 
-fn scripted(folder: &Path) -> Result<Claude, Box<dyn Error>> {
+fn scripted(folder: &Path) -> Result<Claude, Box<dyn Error + Send + Sync>> {
     let agent = ScriptedAgent::claude(folder, "Prompt {{turns}} of our conversation.")?;
     let program = agent.leading_args.iter().fold(Program::new(&agent.program), |p, arg| p.leading_arg(arg));
     let environment = Environment::bare().pass(&["PATH"]).set("HOME", folder);

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 
 use rejoin::adapters::{ClaudeOptions, CodexOptions, claude, codex};
 use rejoin::core::Program;
+use rejoin::error::Report;
 use rejoin::process::Environment;
 use rejoin::stores::FsStore;
 use rejoin::{LlmRequest, LlmResult, SessionKey, SessionRef, Sessions};
@@ -25,7 +26,7 @@ use rejoin_test_support::{ScriptedAgent, fake_agent};
 const HAND_OVER: usize = 16 * 1024;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<ExitCode, Box<dyn Error>> {
+async fn main() -> Result<ExitCode, Report> {
     // The scripted agents are this program once more.
     if let Some(code) = fake_agent::become_agent_if_asked() {
         return Ok(code);
@@ -54,7 +55,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn request(key: &SessionKey, prompt: &str) -> Result<LlmRequest, Box<dyn Error>> {
+fn request(key: &SessionKey, prompt: &str) -> Result<LlmRequest, Box<dyn Error + Send + Sync>> {
     let session = SessionRef::new(key.mailbox.as_str(), key.agent.as_str()).named("agent/issue-42-fix-login");
     Ok(LlmRequest::new(prompt).cwd(std::env::current_dir()?).session(session))
 }
@@ -64,7 +65,7 @@ fn show(key: &SessionKey, result: &LlmResult) {
 }
 
 /// Both agents over one store. With the real ones, `claude()` and `codex()` are all there is to it.
-fn sessions(folder: &Path) -> Result<Sessions, Box<dyn Error>> {
+fn sessions(folder: &Path) -> Result<Sessions, Box<dyn Error + Send + Sync>> {
     let environment = Environment::bare().pass(&["PATH"]).set("HOME", folder);
     let say = "this is prompt {{turns}} of our conversation";
     let program = |agent: ScriptedAgent| {

@@ -6,11 +6,11 @@
 
 #![expect(clippy::print_stdout, reason = "printing is what the example is for")]
 
-use std::error::Error;
 use std::process::ExitCode;
 
 use rejoin::adapters::{ClaudeOptions, claude};
 use rejoin::core::Program;
+use rejoin::error::Report;
 use rejoin::process::Environment;
 use rejoin::stores::FsStore;
 use rejoin::{AgentEvent, LlmRequest, SessionRef, Sessions};
@@ -18,7 +18,7 @@ use rejoin_test_support::{ScriptedAgent, fake_agent};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<ExitCode, Box<dyn Error>> {
+async fn main() -> Result<ExitCode, Report> {
     // The scripted agent is this program once more.
     if let Some(code) = fake_agent::become_agent_if_asked() {
         return Ok(code);

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use rejoin::adapters::{Claude, ClaudeOptions, claude};
 use rejoin::core::Program;
+use rejoin::error::Report;
 use rejoin::process::Environment;
 use rejoin::stores::FsStore;
 use rejoin::{LlmRequest, SessionKey, SessionRef, Sessions};
@@ -41,7 +42,7 @@ struct Args {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<ExitCode, Box<dyn Error>> {
+async fn main() -> Result<ExitCode, Report> {
     // The scripted agent is this program once more.
     if let Some(code) = fake_agent::become_agent_if_asked() {
         return Ok(code);
@@ -68,12 +69,12 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn request(key: &SessionKey, prompt: &str) -> Result<LlmRequest, Box<dyn Error>> {
+fn request(key: &SessionKey, prompt: &str) -> Result<LlmRequest, Box<dyn Error + Send + Sync>> {
     let session = SessionRef::new(key.mailbox.as_str(), key.agent.as_str()).named("agent/issue-42-fix-login");
     Ok(LlmRequest::new(prompt).cwd(std::env::current_dir()?).session(session))
 }
 
-fn scripted(folder: &Path) -> Result<Claude, Box<dyn Error>> {
+fn scripted(folder: &Path) -> Result<Claude, Box<dyn Error + Send + Sync>> {
     let agent = ScriptedAgent::claude(folder, "Prompt {{turns}} of our conversation.")?;
     let program = agent.leading_args.iter().fold(Program::new(&agent.program), |p, arg| p.leading_arg(arg));
     let environment = Environment::bare().pass(&["PATH"]).set("HOME", folder);
@@ -81,7 +82,7 @@ fn scripted(folder: &Path) -> Result<Claude, Box<dyn Error>> {
 }
 
 /// Where the agent keeps the session's file: the state dir of the only key.
-fn state_of(base: &Path) -> Result<PathBuf, Box<dyn Error>> {
+fn state_of(base: &Path) -> Result<PathBuf, Box<dyn Error + Send + Sync>> {
     let mut folder = base.join(".agent-sessions/state");
     // One folder for the mailbox, one for the agent.
     for _ in 0..2 {

@@ -21,11 +21,11 @@ pub use session_core::decide::Why;
 pub use session_core::error::{self, RunError};
 pub use session_core::{
     Agent, AgentCapabilities, AgentEvent, AgentId, AttemptNote, AuditEntry, AuditEvent, AuditSeq, Cancel,
-    CloseError, Closed, Closing, EventSink, Evidence, Explanation, FailedRun, Falling, HandOver, InvalidLive,
-    Limits, Live, LlmRequest, LlmResult, MailboxId, MailboxNotClosed, MountPlan, NativeId, NoSink,
-    RESUME_SETTING, Recorded, ResumePolicy, ResumeSetting, Retention, Route, RunId, SessionKey, SessionName,
-    SessionRecord, SessionRef, SessionStore, StateSize, Sweep, SweepOutcome, SweepReason, SweepReport, Swept,
-    Totals, Usage, Warning,
+    CloseError, Closed, Closing, EventSink, Evidence, Explanation, FailedRun, Falling, HandOver, Holder,
+    InvalidLive, Limits, Live, LlmRequest, LlmResult, MailboxId, MailboxNotClosed, MountPlan, NativeId,
+    NoSink, Program, RESUME_SETTING, Recorded, ResumePolicy, ResumeSetting, Retention, Route, RunId,
+    SessionKey, SessionName, SessionRecord, SessionRef, SessionStore, StateSize, Sweep, SweepOutcome,
+    SweepReason, SweepReport, Swept, Totals, Usage, Warning,
 };
 
 /// For authors of stores and adapters: the ports, the decisions, the pure orchestration.
@@ -58,6 +58,7 @@ pub mod stores {
 /// Running agents as child processes.
 #[cfg(feature = "session-process")]
 pub mod process {
+    pub use session_process::error;
     pub use session_process::{Bubblewrap, CliAgent, Environment, Invocation, Launcher, SystemHost};
 }
 

@@ -13,11 +13,11 @@
 
 mod rows;
 
-use std::error::Error;
 use std::process::ExitCode;
 
 use rejoin::adapters::{ClaudeOptions, claude};
 use rejoin::core::{ListOptions, Program};
+use rejoin::error::Report;
 use rejoin::process::Environment;
 use rejoin::{LlmRequest, SessionRef, SessionStore as _, Sessions};
 use rejoin_test_support::{ScriptedAgent, fake_agent};
@@ -25,7 +25,7 @@ use rejoin_test_support::{ScriptedAgent, fake_agent};
 use rows::Rows;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<ExitCode, Box<dyn Error>> {
+async fn main() -> Result<ExitCode, Report> {
     // The scripted agent is this program once more.
     if let Some(code) = fake_agent::become_agent_if_asked() {
         return Ok(code);

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::decide::Why;
+pub use crate::report::Report;
 use crate::{AgentId, FailedRun, Holder, InvalidName, SessionKey};
 
 /// Any cause.

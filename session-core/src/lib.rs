@@ -22,6 +22,7 @@ mod lifecycle;
 mod memory;
 mod mounts;
 mod record;
+mod report;
 mod request;
 mod result;
 mod settings;

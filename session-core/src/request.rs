@@ -89,6 +89,57 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Sets [the time to the first output](#structfield.start).
+    #[must_use]
+    pub const fn start(mut self, start: Duration) -> Self {
+        self.start = start;
+        self
+    }
+
+    /// Sets [the time between two outputs](#structfield.idle).
+    #[must_use]
+    pub const fn idle(mut self, idle: Duration) -> Self {
+        self.idle = idle;
+        self
+    }
+
+    /// Sets [the time of one attempt](#structfield.total).
+    #[must_use]
+    pub const fn total(mut self, total: Duration) -> Self {
+        self.total = total;
+        self
+    }
+
+    /// Sets [the time between asking a process to end and killing it](#structfield.grace).
+    #[must_use]
+    pub const fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Sets [the time between the agent's final event and the end of its process](#structfield.linger).
+    #[must_use]
+    pub const fn linger(mut self, linger: Duration) -> Self {
+        self.linger = linger;
+        self
+    }
+
+    /// Sets [how long to wait for a session that another process of the agent uses](#structfield.busy).
+    #[must_use]
+    pub const fn busy(mut self, busy: Duration) -> Self {
+        self.busy = busy;
+        self
+    }
+
+    /// Sets [how long to wait for a key that another runner works on](#structfield.lease).
+    #[must_use]
+    pub const fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease;
+        self
+    }
+}
+
 /// One prompt for one mailbox. `Debug` shows how long the prompt is, not what it says.
 #[derive(Clone)]
 #[must_use]

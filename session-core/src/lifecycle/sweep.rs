@@ -61,7 +61,7 @@ impl Lifecycle {
     /// A dropped future leaves what it was at removed in part; the next sweep finishes that.
     #[tracing::instrument(skip_all, fields(dry_run = sweep.dry_run))]
     pub async fn sweep(&self, sweep: &Sweep) -> Result<SweepReport, StoreError> {
-        let keys = self.store.list(&ListOptions::default()).await?.items;
+        let keys = self.every_key().await?;
         let leftovers = self.store.leftovers(&sweep.wanted()).await?;
         let mut course = Course {
             sweep,
@@ -90,6 +90,20 @@ impl Lifecycle {
             "swept"
         );
         Ok(report)
+    }
+
+    /// The keys of all pages.
+    async fn every_key(&self) -> Result<Vec<SessionKey>, StoreError> {
+        let mut keys: Vec<SessionKey> = Vec::new();
+        loop {
+            let options = ListOptions { after: keys.last().cloned(), ..ListOptions::default() };
+            let page = self.store.list(&options).await?;
+            let is_last = !page.more || page.items.is_empty();
+            keys.extend(page.items);
+            if is_last {
+                return Ok(keys);
+            }
+        }
     }
 
     async fn sweep_key(&self, course: &mut Course<'_>, key: &SessionKey) -> Result<(), StoreError> {

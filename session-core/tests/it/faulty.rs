@@ -72,7 +72,9 @@ impl SessionStore for Faulty {
     }
     async fn list(&self, options: &ListOptions) -> Result<Page<SessionKey>, StoreError> {
         self.check("list")?;
-        self.inner.list(options).await
+        let small = ListOptions { limit: Some(1), ..options.clone() };
+        let pages = self.fail.lock().unwrap().contains(&"pages");
+        self.inner.list(if pages { &small } else { options }).await
     }
     async fn append_audit(&self, key: &SessionKey, event: &AuditEvent) -> Result<AuditSeq, StoreError> {
         self.check("append_audit")?;

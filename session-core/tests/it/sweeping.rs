@@ -362,3 +362,17 @@ fn the_fate_of_everything_is_decided() {
         }
     }
 }
+
+/// A store may hand its keys out in pages, whatever was asked.
+#[tokio::test]
+async fn the_keys_of_all_pages_are_swept() {
+    let bench = used(0).await;
+    for mailbox in ["a", "b", "z"] {
+        let session = SessionRef::new(mailbox, "scripted");
+        bench.lifecycle.run(request("one").session(session)).await.unwrap();
+    }
+    wait(&bench, 10);
+    bench.store.set(&["pages"]);
+    let report = sweep(&bench, Sweep::new(Live::none()).dry_run(true)).await;
+    assert_eq!(report.swept.len(), 4, "{report}");
+}
