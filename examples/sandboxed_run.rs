@@ -138,7 +138,7 @@ fn try_bwrap() -> Result<(), String> {
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     Err(format!(
-        "bwrap may not make namespaces ({said}); it needs user namespaces, or root, and in a container the right to both"
+        "bwrap may not make namespaces ({said}); it needs user namespaces, or root that may mount; a container has to allow that"
     ))
 }
 

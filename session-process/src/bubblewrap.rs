@@ -12,7 +12,10 @@ use crate::sandbox::{Invocation, Launcher};
 /// and to an end with the runner. The network stays as it is, since the agent needs its provider; with it stay loopback and
 /// abstract sockets, so that a service of this machine that asks for no login can be reached.
 ///
-/// Version 0.8 was tried. It needs user namespaces, or root.
+/// Inside, nobody has a capability, root neither, which can then not unmount, remount, or make devices, and the kernel's settings
+/// are to be read only. Root still owns what is root's: it reads and writes there as far as the mounts let it.
+///
+/// Version 0.8 was tried. It needs the right to make namespaces: user namespaces, or root with `CAP_SYS_ADMIN`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct Bubblewrap {
@@ -43,7 +46,10 @@ impl Launcher for Bubblewrap {
         let mut args: Vec<OsString> = Vec::new();
         let mut push = |words: &[OsString]| args.extend_from_slice(words);
         push(&["--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc"].map(OsString::from));
-        push(&["--proc", "/proc", "--dev", "/dev"].map(OsString::from));
+        // As root, the command would keep nearly all that root may: mount, unmount what covers, make devices.
+        push(&["--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev"].map(OsString::from));
+        // Without a capability, root still may write where the kernel is told what to run: only a mount keeps it from that.
+        push(&["--ro-bind", "/proc/sys", "/proc/sys"].map(OsString::from));
         for mount in plan.mounts() {
             let path = mount.path.clone().into_os_string();
             match mount.content {
@@ -97,7 +103,8 @@ mod tests {
             ("/opt/bwrap".into(), command.env, command.cwd)
         );
         let words: Vec<_> = wrapped.args.iter().map(|arg| arg.to_str().unwrap()).collect();
-        let expected = "--die-with-parent --new-session --unshare-pid --unshare-ipc --proc /proc --dev /dev \
+        let expected = "--die-with-parent --new-session --unshare-pid --unshare-ipc --cap-drop ALL \
+            --proc /proc --dev /dev --ro-bind /proc/sys /proc/sys \
             --ro-bind-try /c/x\u{a0}y /c/x\u{a0}y --bind /w /w --tmpfs /w/.agent-sessions \
             --bind /w/.agent-sessions/state/m/a /w/.agent-sessions/state/m/a --chdir /w -- /opt/agent --bind / /";
         let expected: Vec<_> = expected.split(' ').map(|word| word.replace('\u{a0}', " ")).collect();
