@@ -280,6 +280,16 @@ pub trait AgentAdapter: Debug + Send + Sync + 'static {
     /// [`AgentError`] when there is no agent that could be run.
     async fn detect(&self) -> Result<Installation, AgentError>;
 
+    /// The same for a run in this folder. An agent in a sandbox can have written there what it then is taken for: an adapter
+    /// that makes one starts nothing of it outside. By default, [`detect`](Self::detect).
+    ///
+    /// # Errors
+    /// As [`detect`](Self::detect); also where the agent lies in that folder.
+    async fn detect_in(&self, cwd: &Path) -> Result<Installation, AgentError> {
+        let _ = cwd;
+        self.detect().await
+    }
+
     /// Carries out one turn. Events go to the sink as they come.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! A command-line agent, run as its dialect says.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use tokio::sync::Mutex;
 use tracing::Instrument;
 
 use crate::error::SandboxError;
+use crate::grounds::Grounds;
 use crate::launch::Launch;
 use crate::lines::Piece;
 use crate::plan::Ask;
@@ -99,10 +101,13 @@ impl<D: CliDialect> CliAgent<D> {
         let base = self.environment.map();
         let sandbox = match &self.launcher {
             None => None,
-            Some(launcher) => Some((launcher, self.plan_of(&turn).await?)),
+            Some(launcher) => {
+                let grounds = self.grounds(turn.cwd, turn.state_dir).await?;
+                Some((launcher, self.plan_of(&turn).await?, grounds))
+            }
         };
         // Links that lead to the work tree are not there inside.
-        let cwd = sandbox.as_ref().map_or(turn.cwd, |(_, plan)| plan.cwd());
+        let cwd = sandbox.as_ref().map_or(turn.cwd, |(_, plan, _)| plan.cwd());
         let turn = Turn { cwd, ..turn };
         let refused = |error| {
             let mode = match turn.mode {
@@ -129,8 +134,8 @@ impl<D: CliDialect> CliAgent<D> {
             args.extend(spec.args.iter().cloned());
             let program = turn.installation.program.clone();
             let mut start = Invocation { program, args, env, cwd: turn.cwd.to_owned() };
-            if let Some((launcher, plan)) = &sandbox {
-                start = wrap(id, &***launcher, start, plan)?;
+            if let Some((launcher, plan, grounds)) = &sandbox {
+                start = wrap(id, &***launcher, start, plan, grounds)?;
             }
             let Invocation { program, args, env, cwd } = start;
             let (has_input, is_launcher) = (!spec.stdin.is_empty(), sandbox.is_some());
@@ -207,6 +212,38 @@ impl<D: CliDialect> CliAgent<D> {
         planned.map_err(|error| failed(error.into()))?.map_err(|error| failed(error.into()))
     }
 
+    /// Where the agent writes in a sandbox.
+    async fn grounds(&self, cwd: &Path, state_dir: Option<&Path>) -> Result<Grounds, AgentError> {
+        let (folder, state_dir) = (cwd.to_owned(), state_dir.map(Path::to_owned));
+        let found = tokio::task::spawn_blocking(move || Grounds::of(&folder, state_dir.as_deref())).await;
+        found.map_err(|error| self.no_sandbox(cwd, error.into()))
+    }
+
+    /// The answer is kept as long as the program's file, and files among its leading arguments, stay as they are.
+    async fn find(&self, grounds: &Grounds) -> Result<Installation, AgentError> {
+        let program = self.dialect.program();
+        let env = grounds.outside(self.environment.map());
+        // Held while asking: one probe answers for all that wait for it.
+        let mut installed = self.installed.lock().await;
+        let path = locate::locate(self.dialect.id(), &program.program, &env)?;
+        grounds.refuse(std::iter::once(&*path).chain(files(&program.leading_args))).map_err(|error| {
+            let (id, what) = (self.dialect.id().clone(), path.display().to_string());
+            AgentError::new(AgentErrorKind::Sandbox, id, what).with_source(error)
+        })?;
+        let stamp = probe::Stamp::of(&path, &program.leading_args);
+        if let Some((known, installation)) = &*installed
+            && *known == stamp
+        {
+            return Ok(installation.clone());
+        }
+        let version = probe::version(&self.dialect, &env, &path, program.leading_args).await?;
+        tracing::debug!(agent = %self.dialect.id(), program = %path.display(), %version, "found");
+        let capabilities = self.dialect.capabilities(Some(&version));
+        let installation = Installation { program: path, version: Some(version), capabilities };
+        *installed = Some((stamp, installation.clone()));
+        Ok(installation)
+    }
+
     fn no_sandbox(&self, cwd: &Path, source: BoxError) -> AgentError {
         let what = format!("a run in {}", cwd.display());
         AgentError::new(AgentErrorKind::Sandbox, self.dialect.id().clone(), what).with_source(source)
@@ -237,12 +274,19 @@ fn wrap(
     launcher: &dyn Launcher,
     command: Invocation,
     plan: &MountPlan,
+    grounds: &Grounds,
 ) -> Result<Invocation, AgentError> {
     let what = command.program.display().to_string();
-    let refused = |source| AgentError::new(AgentErrorKind::Sandbox, id.clone(), what).with_source(source);
+    let refused = |source| AgentError::new(AgentErrorKind::Sandbox, id.clone(), &*what).with_source(source);
     let mut start = launcher.wrap(command, plan).map_err(refused)?;
-    start.program = locate::locate(id, &start.program, &start.env)?;
+    start.program = locate::locate(id, &start.program, &grounds.outside(&start.env))?;
+    grounds.refuse([&*start.program]).map_err(|error| refused(error.into()))?;
     Ok(start)
+}
+
+/// The files that an interpreter is told to run.
+pub(crate) fn files(leading_args: &[OsString]) -> impl Iterator<Item = &Path> {
+    leading_args.iter().map(Path::new).filter(|path| path.is_absolute() && path.is_file())
 }
 
 fn asked(mode: Mode<'_>) -> Asked {
@@ -307,31 +351,21 @@ impl<D: CliDialect> AgentAdapter for CliAgent<D> {
         self.dialect.new_id(random)
     }
 
-    /// The answer is kept as long as the program's file, and files among its leading arguments, stay as they
-    /// are.
     async fn detect(&self) -> Result<Installation, AgentError> {
-        let program = self.dialect.program();
-        // Held while asking: one probe answers for all that wait for it.
-        let mut installed = self.installed.lock().await;
-        let path = locate::locate(self.dialect.id(), &program.program, self.environment.map())?;
-        let stamp = probe::Stamp::of(&path, &program.leading_args);
-        if let Some((known, installation)) = &*installed
-            && *known == stamp
-        {
-            return Ok(installation.clone());
+        self.find(&Grounds::NONE).await
+    }
+
+    /// With a launcher, nothing is looked up, and nothing started, that lies in this folder or is reached through it.
+    async fn detect_in(&self, cwd: &Path) -> Result<Installation, AgentError> {
+        match self.launcher {
+            Some(_) => self.find(&self.grounds(cwd, None).await?).await,
+            None => self.detect().await,
         }
-        let version =
-            probe::version(&self.dialect, self.environment.map(), &path, program.leading_args).await?;
-        tracing::debug!(agent = %self.dialect.id(), program = %path.display(), %version, "found");
-        let capabilities = self.dialect.capabilities(Some(&version));
-        let installation = Installation { program: path, version: Some(version), capabilities };
-        *installed = Some((stamp, installation.clone()));
-        Ok(installation)
     }
 
     /// See the guide on sandboxes for what is in it and why.
     async fn mount_plan(&self, cwd: &Path, state_dir: Option<&Path>) -> Result<MountPlan, AgentError> {
-        let found = self.detect().await?;
+        let found = self.find(&self.grounds(cwd, state_dir).await?).await?;
         self.plan(cwd, state_dir, &found).await
     }
 

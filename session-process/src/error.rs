@@ -55,6 +55,32 @@ pub enum SandboxError {
         /// The work tree.
         cwd: PathBuf,
     },
+    /// The work tree is, or lies in, the folder of a store: records, logs, locks and state dirs of all mailboxes.
+    #[error("the work tree {cwd} lies in the store {store}")]
+    InStore {
+        /// The work tree.
+        cwd: PathBuf,
+        /// The folder of the store.
+        store: PathBuf,
+    },
+    /// The home is what the agent says it is: it could have moved the real one away.
+    #[error("the home {home} lies in the work tree {cwd}, and is missing or reached by a link there")]
+    HomeInWorkTree {
+        /// The work tree.
+        cwd: PathBuf,
+        /// The home, as the environment names it.
+        home: PathBuf,
+    },
+    /// This would be started outside of the sandbox, and may have been put there by an agent.
+    #[error(
+        "{program} is to be started outside of the sandbox, and lies in {folder}, or is reached through it"
+    )]
+    Program {
+        /// The agent's program, a file among its leading arguments, or the launcher.
+        program: PathBuf,
+        /// The work tree, the state dir, or a store.
+        folder: PathBuf,
+    },
     /// A login of the agent's would be shown.
     #[error("the login {login} lies in what is shown, such as the work tree {cwd}")]
     Login {

@@ -4,6 +4,7 @@ mod bubblewrap;
 mod cli_agent;
 mod environment;
 pub mod error;
+mod grounds;
 mod host;
 mod launch;
 mod limits;

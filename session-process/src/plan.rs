@@ -5,7 +5,9 @@ use std::path::{Component, Path, PathBuf};
 
 use session_core::{Content, EnvMap, Mount, MountPlan, Purpose, StateLayout};
 
+use crate::cli_agent::files;
 use crate::error::SandboxError;
+use crate::grounds::{Grounds, store_around, store_in, way};
 use crate::repository;
 
 /// What programs of this machine need and what holds nothing of anybody: each is left out where it is not there.
@@ -55,8 +57,8 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    /// Waits for the disk. Nothing that an agent wrote decides about what is shown: links are followed only above the
-    /// state dir and the work tree, and a repository is one only if it says so itself.
+    /// Waits for the disk. Nothing that an agent wrote decides about what is shown: no link of a work tree or a state dir is
+    /// followed, and a repository is one only if it says so itself.
     pub(crate) fn plan(self) -> Result<MountPlan, SandboxError> {
         let state_dir = self.state_dir.as_deref().ok_or(SandboxError::NoStateDir)?;
         let real = |path: &Path| {
@@ -75,6 +77,16 @@ impl Ask {
         if cwd.starts_with(&state) {
             return Err(SandboxError::InStateDir { cwd });
         }
+        if let Some(store) = store_around(&cwd) {
+            return Err(SandboxError::InStore { store: store.to_owned(), cwd });
+        }
+        let is_agents =
+            |place: &PathBuf| place.starts_with(&cwd) && (real_home.is_none() || place.is_symlink());
+        if let Some(home) = home.filter(|home| way(home).iter().any(is_agents)) {
+            return Err(SandboxError::HomeInWorkTree { home: home.to_owned(), cwd });
+        }
+        let grounds = Grounds::of(&cwd, Some(&state));
+        grounds.refuse(std::iter::once(&*self.program).chain(files(&self.leading_args)))?;
         // What may not be seen by way of a folder around it.
         let wide = |folder: &Path| {
             let apart = real_home.iter().chain([&state]);
@@ -84,13 +96,22 @@ impl Ask {
             };
             folder.canonicalize().is_ok_and(|folder| holds(&folder))
         };
+        // What is another folder than it is called: a link may lead to what is nobody's program.
+        let astray = |folder: &Path| {
+            let Ok(real) = folder.canonicalize() else { return false };
+            let of_home = || Some(real_home.as_deref()?.join(folder.strip_prefix(home?).ok()?));
+            let is_link = real != folder && of_home().is_none_or(|named| named != real);
+            let is_private = real_home.as_ref().is_some_and(|home| real.starts_with(home));
+            store_around(&real).is_some() || is_link && (is_private || grounds.around(folder).is_some())
+        };
+        let unfit = |folder: &Path| wide(folder) || astray(folder);
 
         let mut mounts = vec![Mount::writable(&cwd, Purpose::WorkTree)];
         mounts.extend(self.layout.mounts.iter().cloned());
         mounts.extend(SYSTEM.iter().map(|path| Mount::read_only(path, Purpose::System).optional()));
         let common = repository::of_linked_work_tree(&cwd).filter(|common| !wide(common));
         mounts.extend(common.map(|common| Mount::read_only(common, Purpose::Repository).optional()));
-        mounts.extend(self.programs(&cwd, &wide));
+        mounts.extend(self.programs(&unfit));
         mounts.extend(home.map(|home| Mount::empty(home, Purpose::Private)));
         let temporary = self.env.get("TMPDIR").map(PathBuf::from).filter(|path| path.is_absolute());
         let temporary = temporary.into_iter().chain(cfg!(unix).then(|| PathBuf::from("/tmp")));
@@ -98,10 +119,7 @@ impl Ask {
         mounts.extend(covers(&mounts, &state, real_home.as_deref()));
 
         let plan = slim(&MountPlan::new(&cwd, self.layout.env.clone(), mounts));
-        let seen = |login: &&Mount| {
-            let real = login.path.canonicalize();
-            real.is_ok_and(|real| plan.shown_by(&real).is_some_and(|mount| mount.content == Content::Host))
-        };
+        let seen = |login: &&Mount| login.path.canonicalize().is_ok_and(|real| is_seen(&plan, &real));
         match plan.withheld().iter().find(seen) {
             Some(login) => Err(SandboxError::Login { cwd, login: login.path.clone() }),
             None => Ok(plan),
@@ -109,30 +127,25 @@ impl Ask {
     }
 
     /// The program with its package, files among its leading arguments, and the folders of `PATH`.
-    fn programs(&self, cwd: &Path, wide: &dyn Fn(&Path) -> bool) -> Vec<Mount> {
+    fn programs(&self, unfit: &dyn Fn(&Path) -> bool) -> Vec<Mount> {
         let is_system = |path: &Path| SYSTEM.iter().any(|system| path.starts_with(system));
         let mut paths: Vec<PathBuf> = Vec::new();
-        let files =
-            self.leading_args.iter().map(Path::new).filter(|path| path.is_absolute() && path.is_file());
-        for hop in files.chain([&*self.program]).flat_map(|path| hops(path, cwd)) {
+        for hop in files(&self.leading_args).chain([&*self.program]).flat_map(hops) {
             let whole = package(&hop).or_else(|| hop.parent().filter(|_| !is_system(&hop)));
-            paths.push(whole.filter(|folder| !wide(folder)).unwrap_or(&hop).to_owned());
+            paths.push(whole.filter(|folder| !unfit(folder)).unwrap_or(&hop).to_owned());
         }
         let path = self.env.get("PATH").unwrap_or_default();
         let folders = std::env::split_paths(path);
-        paths.extend(folders.filter(|f| f.is_absolute() && f.is_dir() && !is_system(f) && !wide(f)));
+        paths.extend(folders.filter(|f| f.is_absolute() && f.is_dir() && !is_system(f) && !unfit(f)));
         paths.into_iter().map(|path| Mount::read_only(path, Purpose::Program).optional()).collect()
     }
 }
 
-/// The paths that a program is reached by: its own, and those that links lead to, one after the other. A link in the work
-/// tree was made by an agent, and is not followed: it could lead to anything.
-fn hops(path: &Path, cwd: &Path) -> Vec<PathBuf> {
-    let is_ours = |folder: &Path| folder.canonicalize().is_ok_and(|folder| !folder.starts_with(cwd));
+/// The paths that a program is reached by: its own, and those that links lead to, one after the other.
+fn hops(path: &Path) -> Vec<PathBuf> {
     let mut found = vec![clean(path)];
     while let Some(last) = found.last()
         && let (Ok(target), Some(folder)) = (last.read_link(), last.parent())
-        && is_ours(folder)
         && found.len() < LINKS
     {
         // A folder that is mounted is no link any more, so that the words of the target tell where it leads.
@@ -159,7 +172,18 @@ fn package(path: &Path) -> Option<&Path> {
     path.ancestors().filter(|folder| folder.file_name().is_some_and(|name| name == "node_modules")).last()
 }
 
-/// What hides the store and the home where a folder around them is shown: of a store, all that leads to the state dir.
+/// Whether what lies at this real path of the host can be seen in one of the mounts, whatever that is called.
+fn is_seen(plan: &MountPlan, real: &Path) -> bool {
+    let shown = |path: &Path| plan.shown_by(path).is_some_and(|mount| mount.content == Content::Host);
+    plan.mounts().iter().filter(|mount| mount.content == Content::Host).any(|mount| {
+        let source = mount.path.canonicalize();
+        let rest = source.as_deref().ok().and_then(|source| real.strip_prefix(source).ok());
+        rest.is_some_and(|rest| shown(&mount.path.join(rest)))
+    })
+}
+
+/// What hides stores and the home where a folder around them is shown: of a store, all that leads to the state dir. Where the
+/// agent may write, it could rename a folder that leads to one, and find what was hidden in the next run: the first is hidden.
 fn covers(mounts: &[Mount], state: &Path, home: Option<&Path>) -> Vec<Mount> {
     let mut covers = Vec::new();
     for mount in mounts.iter().filter(|mount| mount.content == Content::Host) {
@@ -168,7 +192,12 @@ fn covers(mounts: &[Mount], state: &Path, home: Option<&Path>) -> Vec<Mount> {
             covers.push(Mount::empty(mount.path.join(first), Purpose::Cover));
         }
         if let Some(rest) = home.and_then(|home| home.strip_prefix(&real).ok()) {
-            covers.push(Mount::empty(mount.path.join(rest), Purpose::Cover));
+            let first = rest.components().next().filter(|_| !mount.read_only);
+            let hidden = first.map_or(rest, |first| Path::new(first.as_os_str()));
+            covers.push(Mount::empty(mount.path.join(hidden), Purpose::Cover));
+        }
+        if mount.purpose != Purpose::StateDir {
+            covers.extend(store_in(&mount.path).map(|store| Mount::empty(store, Purpose::Cover)));
         }
     }
     covers

@@ -31,7 +31,7 @@ impl Lifecycle {
         let folder = self.host.folder(job.cwd).await;
         let folder = folder.map_err(|error| RunError::Request(RequestError::Folder(error)))?;
         let place = Place { cwd: job.cwd.to_owned(), folder };
-        let installation = job.agent.adapter().detect().await.map_err(RunError::Agent)?;
+        let installation = job.agent.adapter().detect_in(job.cwd).await.map_err(RunError::Agent)?;
         let mut warnings = Vec::new();
         if let (false, Some(version)) = (installation.capabilities.verified, &installation.version) {
             warnings.push(Warning::UnverifiedVersion(version.text.clone()));

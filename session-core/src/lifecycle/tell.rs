@@ -56,7 +56,12 @@ impl Lifecycle {
         if !binding.native_id.is_argument_safe() || !adapter.accepts_id(&binding.native_id) {
             return Err(no_session());
         }
-        let installation = adapter.detect().await.map_err(HandOverError::Agent)?;
+        let began_in = binding.began_in.path.as_path();
+        let installation = match began_in {
+            Some(folder) => adapter.detect_in(folder).await,
+            None => adapter.detect().await,
+        };
+        let installation = installation.map_err(HandOverError::Agent)?;
         let state_dir = if self.state_dirs {
             self.store.state_dir(key).await.map_err(HandOverError::Store)?
         } else {
@@ -64,7 +69,7 @@ impl Lifecycle {
         };
         let query = SessionQuery {
             id: &binding.native_id,
-            cwd: binding.began_in.path.as_path().unwrap_or_else(|| Path::new("")),
+            cwd: began_in.unwrap_or_else(|| Path::new("")),
             state_dir: state_dir.as_deref(),
             version: installation.version.as_ref(),
         };

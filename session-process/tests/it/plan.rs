@@ -33,6 +33,11 @@ fn at_store(stage: &mut Stage, store: &str) {
     stage.state_dir = Some(state);
 }
 
+fn at_path(stage: &mut Stage, folders: &[&str]) {
+    let path = folders.iter().map(|folder| stage.path(folder)).chain(["/usr/bin".into(), "/bin".into()]);
+    stage.environment = stage.environment.clone().set("PATH", std::env::join_paths(path).unwrap());
+}
+
 async fn plan_in(stage: &Stage, cwd: &Path) -> Result<MountPlan, AgentError> {
     stage.agent().mount_plan(cwd, stage.state_dir.as_deref()).await
 }
@@ -96,12 +101,106 @@ async fn a_home_is_never_shown() {
     refused(plan_in(&stage, &stage.path("to-home")).await.unwrap_err());
     refused(plan_in(&stage, Path::new("/")).await.unwrap_err());
     // Around it, it is covered, whatever it is called.
+    let outside = tempfile::tempdir().unwrap();
+    let mut stage = stage;
+    fs::rename(stage.path("bin/agent"), outside.path().join("agent")).unwrap();
+    stage.dialect.program = Program::new(outside.path().join("agent"));
     let around = plan_in(&stage, stage.folder.path()).await.unwrap();
     assert!(shows(&around, stage.path("work")) && !shows(&around, stage.path("home/.ssh")));
-    let mut by_link = stage;
-    by_link.environment = by_link.environment.clone().set("HOME", by_link.path("to-home"));
-    let around = plan_in(&by_link, by_link.folder.path()).await.unwrap();
-    assert!(!shows(&around, by_link.path("home/.ssh")) && !shows(&around, by_link.path("to-home/.ssh")));
+    let to_home = outside.path().join("to-home");
+    symlink(stage.path("home"), &to_home).unwrap();
+    stage.environment = stage.environment.clone().set("HOME", &to_home);
+    let around = plan_in(&stage, stage.folder.path()).await.unwrap();
+    assert!(!shows(&around, stage.path("home/.ssh")) && !shows(&around, to_home.join(".ssh")));
+    // A folder that leads to it could be renamed, and the home be found there by the next run.
+    fs::create_dir_all(stage.path("people/me")).unwrap();
+    stage.environment = stage.environment.clone().set("HOME", stage.path("people/me"));
+    let around = plan_in(&stage, stage.folder.path()).await.unwrap();
+    assert_eq!(around.shown_by(&stage.path("people/x")).unwrap().purpose, Purpose::Cover);
+    fs::rename(stage.path("people"), stage.path("renamed")).unwrap();
+    refused(plan_in(&stage, stage.folder.path()).await.unwrap_err());
+    // So could a link be led elsewhere.
+    stage.environment = stage.environment.clone().set("HOME", stage.path("to-home"));
+    refused(plan_in(&stage, stage.folder.path()).await.unwrap_err());
+    // Elsewhere, a home that is missing is no home.
+    stage.environment = stage.environment.clone().set("HOME", outside.path().join("none"));
+    assert!(plan_in(&stage, stage.folder.path()).await.is_ok());
+}
+
+/// A link of a `PATH` or of a work tree does not decide what is seen.
+#[tokio::test]
+async fn a_folder_is_what_it_leads_to_and_not_what_it_is_called() {
+    let mut stage = stage();
+    for folder in ["home/.agent", "home/bin", "work/bin", "base/.agent-sessions/records", "home/real"] {
+        fs::create_dir_all(stage.path(folder)).unwrap();
+    }
+    let login = stage.path("home/.agent/login");
+    fs::write(&login, "secret").unwrap();
+    stage.dialect.mounts.push(Mount::writable(&login, Purpose::Login).optional());
+    at_path(&mut stage, &["home/bin"]);
+    let found = plan(&stage).await;
+    assert_eq!(of(&found, Purpose::Program), [stage.path("bin"), stage.path("home/bin")]);
+    let astray = [
+        ("tools", "home/.agent"),
+        ("tools-at-home", "home"),
+        ("home/tools", "home/.agent"),
+        ("records", "base/.agent-sessions/records"),
+        ("agents", "work/bin"),
+        ("work/bin/of-home", "home/.agent"),
+        ("own-state", "store/state/m/a"),
+    ];
+    for (link, target) in astray {
+        symlink(stage.path(target), stage.path(link)).unwrap();
+        at_path(&mut stage, &[link]);
+        let found = plan(&stage).await;
+        assert_eq!(of(&found, Purpose::Program), [stage.path("bin")], "{link}");
+        // Neither is it the folder around a program.
+        let program = stage.path(link).join("program");
+        if !["work/bin", "store/state/m/a"].contains(&target) && !link.starts_with("work") {
+            write_program(&program, "#!/bin/sh\necho 1.2.3\n");
+            let before = std::mem::replace(&mut stage.dialect.program, Program::new(&program));
+            match plan_in(&stage, &stage.path("work")).await {
+                Ok(found) => assert!(!shows(&found, stage.path(link).join("login")), "{link}"),
+                Err(error) => assert_eq!(error.kind(), AgentErrorKind::Sandbox),
+            }
+            stage.dialect.program = before;
+        }
+    }
+    at_path(&mut stage, &["base/.agent-sessions/records"]);
+    assert_eq!(of(&plan(&stage).await, Purpose::Program), [stage.path("bin")]);
+    // A login that is shown under another name is shown.
+    symlink(stage.path("home/.agent"), stage.path("config")).unwrap();
+    stage.dialect.mounts.push(Mount::read_only(stage.path("config"), Purpose::Config));
+    let refused = plan_in(&stage, &stage.path("work")).await.unwrap_err();
+    assert_eq!(refused.kind(), AgentErrorKind::Sandbox);
+    // A work tree that is reached by a link is where that leads.
+    symlink(stage.path("home/real"), stage.path("to-real")).unwrap();
+    stage.dialect.mounts.pop();
+    let found = plan_in(&stage, &stage.path("to-real")).await.unwrap();
+    assert_eq!(of(&found, Purpose::WorkTree), [stage.path("home/real").canonicalize().unwrap()]);
+}
+
+#[tokio::test]
+async fn a_work_tree_in_a_store_is_refused_and_a_store_in_one_covered() {
+    let mut stage = stage();
+    at_store(&mut stage, "base/.agent-sessions");
+    for folder in ["records", "state/other/a", "audit"] {
+        fs::create_dir_all(stage.path("base/.agent-sessions").join(folder)).unwrap();
+    }
+    symlink(stage.path("base/.agent-sessions/records"), stage.path("alias")).unwrap();
+    let within = ["", "/records", "/state", "/state/other", "/state/other/a", "/state/m/a"];
+    let within = within.map(|folder| format!("base/.agent-sessions{folder}"));
+    for cwd in within.iter().map(String::as_str).chain(["alias"]) {
+        let refused = plan_in(&stage, &stage.path(cwd)).await.unwrap_err();
+        assert_eq!(refused.kind(), AgentErrorKind::Sandbox, "{cwd}");
+    }
+    assert!(!shows(&plan_in(&stage, &stage.path("base")).await.unwrap(), stage.path(&within[1])));
+    // One that is not the run's own.
+    fs::create_dir_all(stage.path("work/.agent-sessions/records")).unwrap();
+    let found = plan(&stage).await;
+    assert!(
+        !shows(&found, stage.path("work/.agent-sessions/records")) && shows(&found, stage.path("work/x"))
+    );
 }
 
 #[tokio::test]
@@ -200,16 +299,4 @@ async fn a_program_is_shown_with_its_package_and_never_with_what_lies_around_it(
     stage.environment = stage.environment.clone().set("PATH", std::env::join_paths(path).unwrap());
     let found = plan(&stage).await;
     assert_eq!(of(&found, Purpose::Program), [stage.path("alone")]);
-
-    // A program in the work tree is what an agent made of it: a link from there widens nothing.
-    fs::create_dir_all(stage.path("home/.ssh")).unwrap();
-    write_program(&stage.path("home/.ssh/key"), "#!/bin/sh\necho 1.2.3\n");
-    for place in ["work/linked", "work/node_modules/.bin/linked"] {
-        fs::create_dir_all(stage.path(place).parent().unwrap()).unwrap();
-        symlink(stage.path("home/.ssh/key"), stage.path(place)).unwrap();
-        stage.dialect.program = Program::new(stage.path(place));
-        let found = plan(&stage).await;
-        assert!(of(&found, Purpose::Program).is_empty(), "{place}");
-        assert!(!shows(&found, stage.path("home/.ssh/key")), "{place}");
-    }
 }

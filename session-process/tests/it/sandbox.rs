@@ -2,27 +2,33 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use session_core::decide::Verdict;
-use session_core::error::{AgentErrorKind, BoxError};
-use session_core::{EndedBy, EnvChange, Exit, Mode, MountPlan, NativeId, NoSink, Purpose};
+use session_core::error::{AgentError, AgentErrorKind, BoxError, Chain};
+use session_core::{
+    AgentAdapter as _, EndedBy, EnvChange, Exit, Mode, MountPlan, NativeId, NoSink, Program, Purpose,
+};
+use session_process::error::SandboxError;
 use session_process::{Invocation, Launcher};
 
-use crate::support::{END, Heard, Stage, until};
+use crate::support::{END, Heard, Stage, until, write_program};
 
 const FRESH: Mode<'_> = Mode::Fresh { id: None };
 
 /// A shell script in the place of a sandbox: it gets the command as its arguments.
 #[derive(Debug, Clone)]
 struct Shell {
+    program: PathBuf,
     script: &'static str,
     plans: Arc<Mutex<Vec<(Invocation, MountPlan)>>>,
 }
 
 impl Shell {
     fn new(script: &'static str) -> Self {
-        Self { script, plans: Arc::default() }
+        Self { program: "sh".into(), script, plans: Arc::default() }
     }
 
     fn plans(&self) -> Vec<(Invocation, MountPlan)> {
@@ -36,7 +42,7 @@ impl Launcher for Shell {
         let mut args =
             vec!["-c".into(), self.script.into(), "sandbox".into(), command.program.into_os_string()];
         args.extend(command.args);
-        Ok(Invocation { program: "sh".into(), args, env: command.env, cwd: command.cwd })
+        Ok(Invocation { program: self.program.clone(), args, env: command.env, cwd: command.cwd })
     }
 }
 
@@ -134,6 +140,91 @@ async fn nothing_runs_where_there_is_no_sandbox() {
     assert!(!stage.path("ran").exists());
 }
 
+/// What an agent put into its work tree, to be started by the next run.
+#[tokio::test]
+async fn what_an_agent_wrote_is_not_started_outside() {
+    let mut stage = stage(&format!("echo 1.2.3; {END}"));
+    let planted = "#!/bin/sh\ntouch \"$0.ran\"\nexec /bin/sh \"$@\"\n";
+    let bin = stage.path("work/node_modules/.bin");
+    for folder in [&bin, &stage.path("bin"), &stage.path("links"), &stage.path("store/.agent-sessions")] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    for name in ["fake", "sh", "env-sh"] {
+        write_program(&bin.join(name), planted);
+    }
+    let ran = || {
+        let ran = |name: &&str| bin.join(format!("{name}.ran")).exists();
+        ["fake", "sh", "env-sh"].into_iter().filter(ran).collect::<Vec<_>>()
+    };
+    let path = |stage: &Stage, folders: &[PathBuf]| {
+        let inherited =
+            std::env::split_paths(stage.environment.map().get("PATH").unwrap()).collect::<Vec<_>>();
+        let path = std::env::join_paths(folders.iter().cloned().chain(inherited)).unwrap();
+        stage.environment.clone().set("PATH", path)
+    };
+    let work = stage.path("work");
+    let attempt = async |stage: &Stage| {
+        let agent = stage.agent().launcher(Shell::new("exec \"$@\""));
+        let found = agent.detect_in(&work).await?;
+        let planned = agent.mount_plan(&work, stage.state_dir.as_deref()).await;
+        assert_eq!(planned.map(drop).map_err(|e| e.kind()), Ok(()));
+        assert_eq!(ran(), [""; 0], "the probe is outside");
+        let report = stage.run_by(&agent, FRESH, &mut NoSink).await?;
+        assert_eq!(report.verdict, Verdict::Completed);
+        Ok::<_, AgentError>(found.program)
+    };
+
+    // By PATH, the next one of that name is found, be it the agent, its interpreter, or the launcher.
+    let own = stage.path("bin/fake");
+    fs::rename(stage.path("agent"), &own).unwrap();
+    write_program(&own, &fs::read_to_string(&own).unwrap().replacen("#!/bin/sh", "#!/usr/bin/env sh", 1));
+    symlink(&bin, stage.path("alias")).unwrap();
+    let good = path(&stage, &[stage.path("bin")]);
+    stage.environment = good.clone();
+    stage.environment = path(&stage, &[bin.clone(), stage.path("alias"), stage.path("work/../work")]);
+    stage.dialect.program = Program::new(&own);
+    assert_eq!(attempt(&stage).await.unwrap(), own);
+    stage.dialect.program = Program::new("fake");
+    stage.installed = Some(own.clone());
+    fs::remove_file(bin.join("sh.ran")).unwrap();
+    assert_eq!(attempt(&stage).await.unwrap(), own);
+    // The agent itself runs in the sandbox, where its own PATH is its own business.
+    assert_eq!(ran(), ["sh"], "only the agent's own interpreter, and only inside");
+    fs::remove_file(bin.join("sh.ran")).unwrap();
+
+    // By name, or by a link on the way, it is refused before anything is asked of it.
+    stage.environment = good;
+    symlink(bin.join("fake"), stage.path("links/fake")).unwrap();
+    symlink(stage.path("links"), work.join("back")).unwrap();
+    symlink(&own, stage.path("links/own")).unwrap();
+    write_program(&stage.path("store/state/m/a/fake"), planted);
+    let refused = async |stage: &Stage, launcher: Shell| {
+        let agent = stage.agent().launcher(launcher);
+        let error = stage.run_by(&agent, FRESH, &mut NoSink).await.unwrap_err();
+        assert!(matches!(cause(&error), Some(SandboxError::Program { .. })), "{}", Chain(&error));
+        let planned = agent.mount_plan(&work, stage.state_dir.as_deref()).await.map(drop);
+        (agent.detect_in(&work).await.map(drop).map_err(|e| e.kind()), planned.map_err(|e| e.kind()))
+    };
+    let sandbox = Err(AgentErrorKind::Sandbox);
+    for program in ["work/node_modules/.bin/fake", "links/fake", "work/back/own", "work/../work/back/own"] {
+        stage.dialect.program = Program::new(stage.path(program));
+        stage.installed = None;
+        assert_eq!(refused(&stage, Shell::new("")).await, (sandbox, sandbox), "{program}");
+    }
+    stage.dialect.program = Program::new("/bin/sh").leading_arg(bin.join("fake"));
+    assert_eq!(refused(&stage, Shell::new("")).await, (sandbox, sandbox));
+    stage.dialect.program = Program::new(stage.path("store/state/m/a/fake"));
+    assert_eq!(refused(&stage, Shell::new("")).await.1, sandbox);
+    stage.dialect.program = Program::new(own);
+    let launcher = Shell { program: stage.path("links/fake"), ..Shell::new("exec \"$@\"") };
+    assert_eq!(refused(&stage, launcher).await, (Ok(()), Ok(())));
+    assert_eq!(ran(), [""; 0]);
+}
+
+fn cause(error: &AgentError) -> Option<&SandboxError> {
+    std::error::Error::source(error)?.downcast_ref()
+}
+
 #[tokio::test]
 async fn the_original_of_a_fork_is_shown_to_be_read_and_nothing_beside_it() {
     let mut stage = stage(END);
@@ -142,7 +233,7 @@ async fn the_original_of_a_fork_is_shown_to_be_read_and_nothing_beside_it() {
     for file in ["s-1.db", "s-1.db-wal", "s-2.db", "s"] {
         fs::write(theirs.join(file), "").unwrap();
     }
-    std::os::unix::fs::symlink(stage.path("home"), theirs.join("s-1.link")).unwrap();
+    symlink(stage.path("home"), theirs.join("s-1.link")).unwrap();
     let file = theirs.join("s-1.db");
     let launcher = Shell::new("exec \"$@\"");
     let agent = stage.agent().launcher(launcher.clone());

@@ -124,6 +124,8 @@ pub(crate) struct Stage {
     pub(crate) max_line: usize,
     pub(crate) state_dir: Option<PathBuf>,
     pub(crate) run: RunId,
+    /// What was detected, if not the dialect's program as it stands.
+    pub(crate) installed: Option<PathBuf>,
 }
 
 impl Stage {
@@ -153,6 +155,7 @@ impl Stage {
             max_line: 64 << 20,
             state_dir: None,
             run: RunId::new(uuid::Uuid::new_v4()),
+            installed: None,
             folder,
         }
     }
@@ -173,7 +176,7 @@ impl Stage {
 
     pub(crate) fn installation(&self) -> Installation {
         Installation {
-            program: self.dialect.program.program.clone(),
+            program: self.installed.clone().unwrap_or_else(|| self.dialect.program.program.clone()),
             version: Version::parse("1.2.3"),
             capabilities: AgentCapabilities::NONE,
         }
