@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use session_core::{Content, EnvChange, Mount, StateLayout};
+use session_core::{Content, EnvChange, Mount, Purpose, StateLayout};
 
 use super::Subject;
 use super::turns::Stage;
@@ -42,7 +42,15 @@ pub(super) fn sessions_lie_in_the_state_dir(subject: &Subject) {
             assert_eq!(layout, without, "{}: no state path is claimed, and one is used", stage.version());
             continue;
         };
-        for layout in subject.layouts(&stage, ONE) {
+        let layouts = subject.layouts(&stage, ONE);
+        let [plain, sandboxed] = &layouts;
+        assert_eq!(
+            plain.sessions,
+            sandboxed.sessions,
+            "{}: a run in a sandbox does not find what one without it kept",
+            stage.version()
+        );
+        for layout in &layouts {
             let place = Path::new(ONE).join(below);
             let sessions = layout.sessions.clone().unwrap_or_default();
             assert!(
@@ -62,8 +70,10 @@ pub(super) fn sessions_lie_in_the_state_dir(subject: &Subject) {
                     hidden.display()
                 );
             }
-            let written =
-                |mount: &&Mount| mount.content == Content::Host && !mount.read_only && !mount.optional;
+            // A login may be refreshed, where it is shown at all.
+            let written = |mount: &&Mount| {
+                mount.content == Content::Host && !mount.read_only && mount.purpose != Purpose::Login
+            };
             for mount in layout.mounts.iter().filter(written) {
                 assert!(
                     mount.path.starts_with(ONE),
@@ -80,8 +90,11 @@ pub(super) fn sessions_lie_in_the_state_dir(subject: &Subject) {
         stage.state_dir = Some(PathBuf::from(ONE));
         for mode in Subject::modes(&stage, &one, &two) {
             let command = stage.commands(&*subject.dialect, mode);
-            let told = leads_to(&layout, ONE) || command.is_ok_and(|command| command.mention(ONE));
-            assert!(told, "{}: the agent is not told of its state dir", stage.version());
+            let by_command = command.is_ok_and(|command| command.mention(ONE));
+            for (layout, place) in layouts.iter().zip(["without a sandbox", "in a sandbox"]) {
+                let told = leads_to(layout, ONE) || by_command;
+                assert!(told, "{}: {place}, the agent is not told of its state dir", stage.version());
+            }
         }
     }
 }
@@ -99,7 +112,9 @@ pub(super) fn two_state_dirs_share_nothing(subject: &Subject) {
             let other = subject.layout(&stage, Some(there));
             let closed = [Some(PathBuf::from(there)), other.sessions.clone(), home.sessions.clone()];
             let layouts = subject.layouts(&stage, here);
-            for mount in layouts.iter().flat_map(|layout| &layout.mounts) {
+            let mounts = layouts.iter().flat_map(|layout| &layout.mounts);
+            // What is empty shows nothing.
+            for mount in mounts.filter(|mount| mount.content == Content::Host) {
                 for closed in closed.iter().flatten() {
                     let shown = closed.starts_with(&mount.path) || mount.path.starts_with(closed);
                     assert!(

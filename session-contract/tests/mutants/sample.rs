@@ -165,6 +165,9 @@ impl CliDialect for Sample {
             let sessions = home.map(|home| home.join("sessions"));
             return StateLayout { sessions, ..StateLayout::default() };
         };
+        // An empty folder in the place of the user's shows none of what is in that.
+        let empty = home.iter().map(|home| Mount::empty(home, Purpose::Private));
+        let mounts = std::iter::once(Mount::writable(state, Purpose::StateDir)).chain(empty).collect();
         let links =
             home.iter().map(|home| Link { at: state.join("config"), target: home.join("config") }).collect();
         StateLayout {
@@ -173,7 +176,7 @@ impl CliDialect for Sample {
             scratch: vec![state.join("cache")],
             hidden: vec![state.join("login")],
             links,
-            mounts: vec![Mount::writable(state, Purpose::StateDir)],
+            mounts,
             ..StateLayout::default()
         }
     }

@@ -51,6 +51,25 @@ pub(super) const STATE: &[Mutant] = &[
             layout
         };
     }),
+    ("keeps the sessions of a sandbox elsewhere in the state dir", "sessions_lie_in_the_state_dir", |d| {
+        d.sandboxed = |mut layout| {
+            layout.sessions = layout.sessions.map(|sessions| sessions.join("of-sandboxes"));
+            layout
+        };
+    }),
+    ("does not tell the agent in a sandbox of its state dir", "sessions_lie_in_the_state_dir", |d| {
+        d.sandboxed = |layout| StateLayout { env: Vec::new(), ..layout };
+    }),
+    (
+        "lets a sandbox write the user's configuration, where there is one",
+        "sessions_lie_in_the_state_dir",
+        |d| {
+            d.sandboxed = |mut layout| {
+                layout.mounts.push(Mount::writable("/home/user/.sample/config", Purpose::Config).optional());
+                layout
+            };
+        },
+    ),
     ("has something for a sandbox without a state dir", "without_a_state_dir_nothing_is_changed", |d| {
         d.state = |state, mut layout| {
             if state.is_none() {
