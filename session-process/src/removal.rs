@@ -4,16 +4,34 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// How often a folder is looked through again that is not empty then.
+const PASSES: u32 = 16;
+
 /// Removes a folder with all that is in it, without following a link. However deep it is, it takes one open folder and no
 /// deep path: a folder further in is moved up first. Where this breaks off, what is left lies in the folder still.
 pub(crate) fn remove_folder(folder: &Path) -> io::Result<()> {
-    let mut within = Vec::new();
-    clear(folder, folder, &mut within)?;
-    while let Some(inner) = within.pop() {
-        clear(folder, &inner, &mut within)?;
-        fs::remove_dir(inner)?;
+    again(|| {
+        let mut within = Vec::new();
+        clear(folder, folder, &mut within)?;
+        while let Some(inner) = within.pop() {
+            again(|| {
+                clear(folder, &inner, &mut within)?;
+                fs::remove_dir(&inner)
+            })?;
+        }
+        fs::remove_dir(folder)
+    })
+}
+
+/// Some file systems do not show all of a folder that changes. Where somebody adds to it without end, this ends.
+fn again(mut remove: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    for _ in 0..PASSES {
+        match remove() {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+            removed => return removed,
+        }
     }
-    fs::remove_dir(folder)
+    remove()
 }
 
 /// Removes what in `inner` is no folder, and moves what is one up to `top`.
@@ -57,6 +75,25 @@ mod tests {
 
     /// Fewer than the levels of the tree below; the other tests here need a handful.
     const OPEN_FILES: u64 = 256;
+
+    #[test]
+    fn a_folder_that_is_not_empty_yet_is_looked_through_again_and_not_for_ever() {
+        let mut passes = 0;
+        let mut emptied_after = |wanted: u32| {
+            passes = 0;
+            let removed = again(|| {
+                passes += 1;
+                // Nobody is that patient.
+                assert!(passes < 1000);
+                if passes > wanted { Ok(()) } else { Err(io::ErrorKind::DirectoryNotEmpty.into()) }
+            });
+            (removed.map_err(|error| error.kind()), passes)
+        };
+        assert_eq!(emptied_after(3), (Ok(()), 4));
+        assert_eq!(emptied_after(u32::MAX).0, Err(io::ErrorKind::DirectoryNotEmpty));
+        let denied = again(|| Err(io::ErrorKind::PermissionDenied.into()));
+        assert_eq!(denied.map_err(|error| error.kind()), Err(io::ErrorKind::PermissionDenied));
+    }
 
     #[test]
     fn a_tree_deeper_than_there_can_be_open_folders_is_removed() {
