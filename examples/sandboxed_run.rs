@@ -17,9 +17,9 @@ use std::process::{Command, ExitCode, Output, Stdio};
 
 use clap::{Parser, ValueEnum};
 use rejoin::adapters::{ClaudeOptions, CodexOptions, OpencodeOptions, claude, codex, opencode};
-use rejoin::core::{Content, Program};
+use rejoin::core::{Content, Mount, Program, Purpose};
 use rejoin::error::BoxError;
-use rejoin::process::{Bubblewrap, Environment, Invocation, Launcher as _};
+use rejoin::process::{Bubblewrap, Environment, Invocation, Launcher};
 use rejoin::stores::FsStore;
 use rejoin::{Agent, LlmRequest, MountPlan, SessionKey, SessionRef, Sessions};
 use rejoin_test_support::{ScriptedAgent, fake_agent};
@@ -75,8 +75,9 @@ async fn main() -> Result<ExitCode, BoxError> {
     fs::create_dir(&base)?;
     fs::create_dir(&project)?;
     let environment = environment(choice, &folder)?;
-    let sessions =
-        Sessions::builder(FsStore::open(&base)?).agent(agent(choice, environment.clone(), &project)?).build();
+    let sessions = Sessions::builder(FsStore::open(&base)?)
+        .agent(agent(choice, environment.clone(), &folder.join("agent"))?)
+        .build();
 
     // Another mailbox, with a conversation of its own.
     let turn = |mailbox: &str, prompt: &str| {
@@ -127,8 +128,7 @@ async fn main() -> Result<ExitCode, BoxError> {
 
 /// Whether a sandbox can be made at all.
 fn try_bwrap() -> Result<(), String> {
-    let plan =
-        MountPlan::new("/", Vec::new(), [rejoin::core::Mount::read_only("/", rejoin::core::Purpose::System)]);
+    let plan = MountPlan::new("/", Vec::new(), [Mount::read_only("/", Purpose::System)]);
     let path = Environment::bare().pass(&["PATH"]);
     let output = inside(&path, &plan, &["true"]).map_err(|error| {
         format!("bwrap cannot be started ({error}); install it, on Debian by `apt-get install bubblewrap`")
@@ -185,7 +185,7 @@ fn environment(choice: AgentChoice, folder: &Path) -> Result<Environment, BoxErr
     Ok(Environment::bare().pass(&["PATH"]).set("HOME", home))
 }
 
-fn agent(choice: AgentChoice, environment: Environment, project: &Path) -> Result<Agent, BoxError> {
+fn agent(choice: AgentChoice, environment: Environment, script: &Path) -> Result<Agent, BoxError> {
     let sandbox = Bubblewrap::new();
     Ok(match choice {
         AgentChoice::Claude => claude().environment(environment).launcher(sandbox).into(),
@@ -199,14 +199,31 @@ fn agent(choice: AgentChoice, environment: Environment, project: &Path) -> Resul
             opencode().options(OpencodeOptions::new()).environment(environment).launcher(sandbox).into()
         }
         AgentChoice::Scripted => {
+            // Not in the project: what an agent could have written is not started outside of the sandbox.
+            fs::create_dir(script)?;
             let scripted =
-                ScriptedAgent::claude(project, "Prompt {{turns}} of our conversation; I remember them all.")?;
+                ScriptedAgent::claude(script, "Prompt {{turns}} of our conversation; I remember them all.")?;
             let program = scripted
                 .leading_args
                 .iter()
                 .fold(Program::new(&scripted.program), |p, arg| p.leading_arg(arg));
             let options = ClaudeOptions::default().program(program);
+            let sandbox = Rehearsal { script: script.to_owned(), sandbox };
             claude().options(options).environment(environment).launcher(sandbox).into()
         }
     })
+}
+
+/// The scripted agent counts its calls beside its script, so it may write there. No real agent may where its program lies.
+#[derive(Debug)]
+struct Rehearsal {
+    script: PathBuf,
+    sandbox: Bubblewrap,
+}
+
+impl Launcher for Rehearsal {
+    fn wrap(&self, command: Invocation, plan: &MountPlan) -> Result<Invocation, BoxError> {
+        let script = Mount::writable(&self.script, Purpose::Program);
+        self.sandbox.wrap(command, &plan.clone().show(script))
+    }
 }
