@@ -82,7 +82,8 @@ impl Mount {
 /// All that the runs of one key need to see of the machine, to be carried out by a sandbox. Whatever it does not name is
 /// not to be there, with two exceptions that every sandbox makes by itself: `/proc` and `/dev`, both of its own.
 ///
-/// No record, audit log or lock of a store is in it, no state dir but the key's own, and no file with a login.
+/// No record, audit log or lock of the key's store is in it, no state dir but the key's own, and no file with a login, as far
+/// as the store is an embedded one, or lies apart from the work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct MountPlan {

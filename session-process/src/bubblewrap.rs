@@ -29,7 +29,7 @@ impl Default for Bubblewrap {
 }
 
 impl Bubblewrap {
-    /// The `bwrap` in the agent's `PATH`.
+    /// The `bwrap` in the agent's `PATH`, as far as no agent writes there.
     pub fn new() -> Self {
         Self { program: PathBuf::from("bwrap") }
     }

@@ -11,7 +11,7 @@ use session_core::{EnvMap, MountPlan};
 /// A process to be started. `Debug` shows names of variables, never values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
-    /// A path, or a name to be looked up in the `PATH` of [`env`](Self::env).
+    /// A path, or a name to be looked up in the `PATH` of [`env`](Self::env), as far as no agent writes there.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
@@ -23,6 +23,9 @@ pub struct Invocation {
 
 /// Puts a sandbox of the runtime's around an agent's commands: those that prepare a turn, and the turn. The version probe
 /// stays outside, in an empty folder, as it does without a sandbox; so do looks at session files, by the same paths.
+///
+/// The launcher's own program is looked up without the folders of `PATH` that lie in the work tree or the state dir, and refused
+/// where it lies there. A launcher that is a script should call what it needs by paths: its `PATH` is the agent's.
 ///
 /// # Contract
 /// 1. The command runs in the foreground of the launcher's process: with its stdin, stdout and stderr, and with the exit

@@ -1,5 +1,6 @@
 //! What `bwrap` keeps from a command, tried from inside. Without `bwrap`, or the right to make namespaces, nothing is tried.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::print_stderr, reason = "that nothing was tried has to be said")]
 
 use std::fs;
 use std::process::{Command, Output};
@@ -35,7 +36,7 @@ fn nothing_inside_undoes_a_mount() {
     ]);
     let plan = MountPlan::new(&work, Vec::new(), mounts);
     if !inside(&plan, "true").is_some_and(|output| output.status.success()) {
-        println!("skipped: bwrap is missing, or may not make namespaces");
+        eprintln!("skipped: bwrap is missing, or may not make namespaces");
         return;
     }
     let script = "umount store/state && echo unmounted; umount -l store && echo unmounted
