@@ -10,6 +10,8 @@ mod hostile;
 mod processes;
 mod replay;
 mod rows;
+#[cfg(unix)]
+mod sandbox;
 mod stage;
 mod stores;
 mod sweeping;
