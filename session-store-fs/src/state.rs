@@ -8,6 +8,7 @@ use session_core::error::{StoreError, StoreErrorKind};
 use crate::disk::{Disk, DiskFolder, Kind};
 use crate::error::{At, Finding};
 use crate::files;
+use crate::tree::open_up;
 
 /// Makes these directories below `base`, one within the other, private and ours, and says the path of the
 /// last. The `lower` ones are durable then, also where somebody made them who died before they were; the `upper` ones where
@@ -116,8 +117,7 @@ pub(crate) fn remove_alone(
     if let Some(inner) = level.look(At::new(operation, &parent), mailbox)? {
         let name = gone();
         let gone = states.join(&name);
-        open_up(&path);
-        let moved = inner.rename(agent, &level, &name, &path, &gone);
+        let moved = move_away(&path, || inner.rename(agent, &level, &name, &path, &gone));
         own = moved.map_err(|error| At::new(operation, &path).io(error))?.then_some(gone);
         // Only where it is empty: another agent of the mailbox keeps it.
         drop(fs::remove_dir(&parent));
@@ -192,8 +192,7 @@ fn remove_level(states: &Path, tree: &Tree, trees: &mut Vec<Tree>) -> io::Result
         // The type of an entry is that of a link itself.
         if entry.file_type()?.is_dir() {
             let up = states.join(gone());
-            open_up(&entry.path());
-            gone_or(fs::rename(entry.path(), &up))?;
+            gone_or(move_away(&entry.path(), || fs::rename(entry.path(), &up)))?;
             trees.push(Tree { path: up, passes: 0, level: level + 1 });
         } else {
             gone_or(fs::remove_file(entry.path()))?;
@@ -202,18 +201,17 @@ fn remove_level(states: &Path, tree: &Tree, trees: &mut Vec<Tree>) -> io::Result
     fs::remove_dir(path)
 }
 
-/// Lets us into a folder that an agent closed. Where that fails, what comes next says so.
-#[cfg(unix)]
-pub(crate) fn open_up(folder: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    if folder.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        drop(fs::set_permissions(folder, fs::Permissions::from_mode(0o700)));
+/// Moves a folder, and lets us into it first where that is needed: to move a closed one takes the right to write in it. One
+/// that need not be opened is not, so that what cannot be moved, such as what is mounted there, keeps its mode.
+pub(crate) fn move_away<T>(folder: &Path, rename: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    match rename() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(folder);
+            rename()
+        }
+        moved => moved,
     }
 }
-
-#[cfg(not(unix))]
-pub(crate) const fn open_up(_: &Path) {}
 
 #[cfg(unix)]
 mod imp {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use session_core::Timestamp;
 
-pub(crate) use imp::{Dir, look};
+pub(crate) use imp::{Dir, look, open_up};
 
 /// What is known of an entry without opening it.
 #[derive(Debug, Clone, Copy)]
@@ -94,6 +94,46 @@ mod imp {
         }
     }
 
+    /// Lets us into a folder that an agent closed. Where that fails, what comes next says so.
+    pub(crate) fn open_up(folder: &Path) {
+        drop(Closed::find(folder).and_then(|closed| closed.open_up()));
+    }
+
+    /// A folder that may be closed to us. What is put in its place meanwhile, such as a link to another, is not touched.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    struct Closed(OwnedFd);
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    impl Closed {
+        fn find(folder: &Path) -> io::Result<Self> {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            Ok(Self(rustix::fs::open(folder, flags, Mode::empty())?))
+        }
+
+        /// The mode of what is open by its place alone can be set under this name only.
+        fn open_up(&self) -> io::Result<()> {
+            use std::os::fd::AsRawFd as _;
+
+            let name = format!("/proc/self/fd/{}", self.0.as_raw_fd());
+            Ok(rustix::fs::chmod(name, Mode::RWXU)?)
+        }
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    struct Closed(std::path::PathBuf);
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    impl Closed {
+        fn find(folder: &Path) -> io::Result<Self> {
+            let is_dir = look(folder)?.is_some_and(|entry| entry.is_dir);
+            if is_dir { Ok(Self(folder.to_owned())) } else { Err(io::ErrorKind::NotADirectory.into()) }
+        }
+
+        fn open_up(&self) -> io::Result<()> {
+            Ok(rustix::fs::chmodat(CWD, &self.0, Mode::RWXU, AtFlags::SYMLINK_NOFOLLOW)?)
+        }
+    }
+
     /// What lies at a path.
     pub(crate) fn look(path: &Path) -> io::Result<Option<Entry>> {
         found(rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW))
@@ -135,6 +175,36 @@ mod imp {
                 signed(stat.st_mtime).saturating_mul(1000).saturating_add(millis),
             ),
             id: (number(stat.st_dev), number(stat.st_ino)),
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::fs::{self, Permissions};
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+        use super::*;
+
+        fn mode(path: &Path) -> u32 {
+            fs::metadata(path).unwrap().permissions().mode() & 0o7777
+        }
+
+        #[test]
+        fn what_is_put_in_the_place_of_a_closed_folder_keeps_its_mode() {
+            let dir = tempfile::tempdir().unwrap();
+            let [inside, moved, outside] = ["inside", "moved", "outside"].map(|name| dir.path().join(name));
+            for (folder, mode) in [(&inside, 0o500), (&outside, 0o755)] {
+                fs::create_dir(folder).unwrap();
+                fs::set_permissions(folder, Permissions::from_mode(mode)).unwrap();
+            }
+            let closed = Closed::find(&inside).unwrap();
+            fs::rename(&inside, &moved).unwrap();
+            symlink(&outside, &inside).unwrap();
+            drop(closed.open_up());
+            open_up(&inside);
+            assert_eq!(mode(&outside), 0o755, "nothing outside is touched");
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            assert_eq!(mode(&moved), 0o700, "what was found is opened, wherever it is now");
         }
     }
 }
@@ -180,6 +250,8 @@ mod imp {
             look(&self.0.join(name))
         }
     }
+
+    pub(crate) const fn open_up(_: &Path) {}
 
     /// What lies at a path. Owner and blocks are not told here.
     pub(crate) fn look(path: &Path) -> io::Result<Option<Entry>> {

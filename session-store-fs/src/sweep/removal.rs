@@ -74,8 +74,7 @@ impl Sweeper<'_> {
             }
             Place::Aside => self.remove_if(&path, as_listed, |path| {
                 let gone = self.layout().states().join(state::gone());
-                state::open_up(path);
-                fs::rename(path, &gone)?;
+                state::move_away(path, || fs::rename(path, &gone))?;
                 self.remove_tree(gone)
             }),
         }
