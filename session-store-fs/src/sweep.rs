@@ -96,7 +96,8 @@ impl Sweeper<'_> {
             self.each(layout::QUARANTINE, |_, name, entry, path| {
                 let is_one = entry.is_ours && name.is_some_and(is_aside);
                 let kind = if is_one { LeftoverKind::Aside } else { LeftoverKind::Foreign };
-                survey.add(kind, path, entry);
+                let leftover = survey.add(kind, path, entry);
+                leftover.last_used = leftover.last_used.map(|_| set_aside_at(entry));
             })?;
         }
         if options.logs {
@@ -248,6 +249,11 @@ fn note_temporary(survey: &mut Survey, name: Option<&str>, entry: &Entry, path: 
 fn is_stale(entry: &Entry) -> bool {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp::EPOCH.plus(now).since(entry.changed_at) > atomic::STALE
+}
+
+/// When something was set aside, at the earliest: it keeps the time of its last write, which may be long before.
+fn set_aside_at(entry: &Entry) -> Timestamp {
+    entry.changed_at.max(entry.touched_at)
 }
 
 /// Whether a name is one that is given to what is set aside.

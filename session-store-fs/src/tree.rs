@@ -17,6 +17,8 @@ pub(crate) struct Entry {
     /// Bytes of the disk, its share of them where it has several names.
     pub(crate) bytes: u64,
     pub(crate) changed_at: Timestamp,
+    /// When it, its name among that, was last changed, where the system tells; nobody can set that.
+    pub(crate) touched_at: Timestamp,
     /// What makes it itself.
     pub(crate) id: (u64, u64),
 }
@@ -164,16 +166,17 @@ mod imp {
         let kind = FileType::from_raw_mode(stat.st_mode);
         let is_dir = kind == FileType::Directory;
         let names = if is_dir { 1 } else { number(stat.st_nlink).max(1) };
-        let millis = signed(stat.st_mtime_nsec) / 1_000_000;
+        let time = |seconds: i64, nanos: i64| {
+            Timestamp::from_millis(seconds.saturating_mul(1000).saturating_add(nanos / 1_000_000))
+        };
         Entry {
             is_dir,
             is_file: kind == FileType::RegularFile,
             is_ours: stat.st_uid == euid(),
             // Blocks are of 512 bytes, whatever those of the file system are.
             bytes: number(stat.st_blocks).saturating_mul(512) / names,
-            changed_at: Timestamp::from_millis(
-                signed(stat.st_mtime).saturating_mul(1000).saturating_add(millis),
-            ),
+            changed_at: time(signed(stat.st_mtime), signed(stat.st_mtime_nsec)),
+            touched_at: time(signed(stat.st_ctime), signed(stat.st_ctime_nsec)),
             id: (number(stat.st_dev), number(stat.st_ino)),
         }
     }
@@ -260,12 +263,14 @@ mod imp {
             metadata => metadata?,
         };
         let since = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let changed_at = Timestamp::EPOCH.plus(since);
         Ok(Some(Entry {
             is_dir: metadata.is_dir(),
             is_file: metadata.is_file(),
             is_ours: true,
             bytes: if metadata.is_file() { metadata.len() } else { 0 },
-            changed_at: Timestamp::EPOCH.plus(since),
+            changed_at,
+            touched_at: changed_at,
             id: (0, 0),
         }))
     }

@@ -6,7 +6,7 @@ use std::{fs, io};
 use session_core::error::StoreError;
 use session_core::{AuditEvent, Disposed, LeaseOutcome, Leftover, LeftoverKind, Tombstone};
 
-use super::{LOG_SUFFIX, Sweeper, is_aside, is_stale, measured};
+use super::{LOG_SUFFIX, Sweeper, is_aside, is_stale, measured, set_aside_at};
 use crate::error::At;
 use crate::files::Folder;
 use crate::tree::{self, Entry};
@@ -53,6 +53,7 @@ impl Sweeper<'_> {
         let Some(place) = Place::of(leftover) else { return Ok(Disposed::Changed) };
         let path = self.layout().root().join(&leftover.name);
         let as_listed = |entry: &Entry| leftover.last_used == Some(entry.changed_at);
+        let aside_as_listed = |entry: &Entry| leftover.last_used == Some(set_aside_at(entry));
         match place {
             Place::State { mailbox, agent } => {
                 self.remove_state(&path, (mailbox, agent), (leftover, tombstone))
@@ -72,7 +73,7 @@ impl Sweeper<'_> {
                 let is_one = |entry: &Entry| entry.is_file && is_stale(entry) && as_listed(entry);
                 self.remove_if(&path, is_one, |path| fs::remove_file(path).map(|()| Disposed::Removed))
             }
-            Place::Aside => self.remove_if(&path, as_listed, |path| {
+            Place::Aside => self.remove_if(&path, aside_as_listed, |path| {
                 let gone = self.layout().states().join(state::gone());
                 state::move_away(path, || fs::rename(path, &gone))?;
                 self.remove_tree(gone)

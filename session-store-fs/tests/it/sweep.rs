@@ -315,6 +315,21 @@ async fn what_was_set_aside_and_logs_of_nothing_are_listed_where_they_are_wanted
     assert_eq!(at.get(&key("with record")).await.unwrap().as_deref(), Some("x"));
 }
 
+/// A record that nobody wrote for months may be found unreadable today.
+#[tokio::test]
+async fn what_was_set_aside_is_as_old_as_that_and_not_as_its_content() {
+    let at = Fixture::new();
+    let (path, began) = (at.path("records/a@claude.json"), SystemTime::now());
+    fs::write(&path, "{").unwrap();
+    age(&path, Duration::from_secs(90 * 24 * 60 * 60));
+    at.store.set_aside(&key("a"), &Guard::Any).await.unwrap().unwrap();
+    let [aside] = &listed(&at).await[..] else { panic!("one thing is listed") };
+    let began = began.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
+    // Clocks of files go in steps.
+    assert!(aside.last_used.unwrap().as_millis() + 60_000 > i64::try_from(began).unwrap(), "{aside:?}");
+    assert_eq!(remove(&at, aside).await, Disposed::Removed);
+}
+
 #[tokio::test]
 async fn a_folder_of_the_store_that_has_gone_is_not_an_empty_one() {
     for folder in ["state", "records"] {
