@@ -7,6 +7,7 @@
 mod removal;
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -191,7 +192,9 @@ impl Sweeper<'_> {
     /// Whether anything stands in the place of a state dir.
     fn has_state(&self, key: &str) -> bool {
         let path = |(mailbox, agent)| self.layout().states().join(mailbox).join(agent);
-        names::halves(key).map(path).is_some_and(|path| path.symlink_metadata().is_ok())
+        let Some(path) = names::halves(key).map(path) else { return false };
+        // What cannot be looked at is not called missing.
+        !matches!(tree::look(&path), Ok(None))
     }
 }
 
@@ -216,6 +219,10 @@ fn list_mailbox(survey: &mut Survey, dir: &Dir, (mailbox, entry): (&str, &Entry)
             continue;
         }
         let Some(size) = measured(dir, agent) else { continue };
+        if size.changed_at.is_none() {
+            survey.add(LeftoverKind::Unreadable, path, &inner);
+            continue;
+        }
         let leftover = survey.add(LeftoverKind::State, path, &inner);
         (leftover.size, leftover.last_used) = (size, size.changed_at);
         (leftover.live, leftover.key) = (live, layout::key_of(&key));
@@ -225,15 +232,17 @@ fn list_mailbox(survey: &mut Survey, dir: &Dir, (mailbox, entry): (&str, &Entry)
     }
 }
 
-/// How much a folder takes, or what stands in its place.
+/// How much a folder takes, or what stands in its place. Where looking into it failed, it has no age.
 fn measured(above: &Dir, name: &str) -> Option<StateSize> {
     let entry = above.look(name.as_ref()).ok()??;
     let alone = StateSize::new(entry.bytes, Some(entry.changed_at));
+    let unknown = StateSize::new(entry.bytes, None).at_least();
     match above.enter(name.as_ref()) {
-        Ok(Some(dir)) => Some(usage::measure(dir).unwrap_or_else(|_| alone.at_least())),
+        Ok(Some(dir)) => Some(usage::measure(dir).unwrap_or(unknown)),
         Ok(None) => Some(alone),
         // Closed to us.
-        Err(_) => Some(alone.at_least()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Some(alone.at_least()),
+        Err(_) => Some(unknown),
     }
 }
 

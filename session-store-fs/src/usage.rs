@@ -22,6 +22,8 @@ struct Tally {
     device: u64,
     pending: usize,
     limit: usize,
+    /// Whether something could not be looked at that nobody had closed.
+    failed: bool,
 }
 
 impl Tally {
@@ -30,12 +32,29 @@ impl Tally {
         self.size.changed_at = self.size.changed_at.max(Some(entry.changed_at));
     }
 
+    /// Notes what could not be looked at. What an agent closed is its own doing; of what failed, such as for want of open
+    /// files, nobody can tell how old it is.
+    fn miss(&mut self, error: &io::Error) {
+        self.size.partial = true;
+        self.failed |= error.kind() != io::ErrorKind::PermissionDenied;
+    }
+
+    const fn done(mut self) -> StateSize {
+        if self.failed {
+            self.size.changed_at = None;
+        }
+        self.size
+    }
+
     /// Adds what is in a folder, and says which folders are.
     fn enter(&mut self, dir: &Dir, id: (u64, u64)) -> Level {
         let mut level = Level { id, pending: Vec::new() };
-        let Ok(names) = dir.names() else {
-            self.size.partial = true;
-            return level;
+        let names = match dir.names() {
+            Ok(names) => names,
+            Err(error) => {
+                self.miss(&error);
+                return level;
+            }
         };
         for name in names {
             match name.and_then(|name| Ok((dir.look(&name)?, name))) {
@@ -53,8 +72,8 @@ impl Tally {
                 }
                 // It went meanwhile.
                 Ok((None, _)) => {}
-                Err(_) => {
-                    self.size.partial = true;
+                Err(error) => {
+                    self.miss(&error);
                     break;
                 }
             }
@@ -70,12 +89,13 @@ pub(crate) fn measure(root: Dir) -> io::Result<StateSize> {
 
 fn measure_within(root: Dir, limit: usize) -> io::Result<StateSize> {
     let entry = root.stat()?;
-    let mut tally = Tally { size: StateSize::default(), device: entry.id.0, pending: 0, limit };
+    let mut tally =
+        Tally { size: StateSize::default(), device: entry.id.0, pending: 0, limit, failed: false };
     tally.add(&entry);
     let mut way = vec![tally.enter(&root, entry.id)];
     let mut here = root;
     loop {
-        let Some(level) = way.last_mut() else { return Ok(tally.size) };
+        let Some(level) = way.last_mut() else { return Ok(tally.done()) };
         if let Some(name) = level.pending.pop() {
             tally.pending -= 1;
             match here
@@ -91,16 +111,20 @@ fn measure_within(root: Dir, limit: usize) -> io::Result<StateSize> {
                     }
                 }
                 Ok(None) => {}
-                Err(_) => tally.size.partial = true,
+                Err(error) => tally.miss(&error),
             }
             continue;
         }
         way.pop();
-        let Some(above) = way.last() else { return Ok(tally.size) };
+        let Some(above) = way.last() else { return Ok(tally.done()) };
         // Somebody may have moved it while we were in it: then the rest cannot be found again from here.
         match here.parent().and_then(|parent| Ok((parent.stat()?.id, parent))) {
             Ok((id, parent)) if id == above.id => here = parent,
-            _ => return Ok(tally.size.at_least()),
+            Ok(_) => return Ok(tally.done().at_least()),
+            Err(error) => {
+                tally.miss(&error);
+                return Ok(tally.done());
+            }
         }
     }
 }
@@ -108,6 +132,24 @@ fn measure_within(root: Dir, limit: usize) -> io::Result<StateSize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn what_could_not_be_looked_at_has_no_age_unless_somebody_closed_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let entry = Dir::open(dir.path()).unwrap().stat().unwrap();
+        let measured = |error: rustix::io::Errno| {
+            let size = StateSize::default();
+            let mut tally = Tally { size, device: 0, pending: 0, limit: PENDING, failed: false };
+            tally.add(&entry);
+            tally.miss(&error.into());
+            let size = tally.done();
+            assert!(size.partial);
+            size.changed_at
+        };
+        assert_eq!(measured(rustix::io::Errno::ACCESS), Some(entry.changed_at));
+        assert_eq!((measured(rustix::io::Errno::MFILE), measured(rustix::io::Errno::IO)), (None, None));
+    }
 
     #[test]
     fn of_too_many_folders_a_part_is_measured_and_that_is_said() {

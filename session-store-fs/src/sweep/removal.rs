@@ -136,7 +136,7 @@ impl Sweeper<'_> {
         let Some(entry) = entry else { return Ok(Disposed::NothingThere) };
         let ours = entry.is_dir && entry.is_ours && above.stat().is_ok_and(|above| above.is_ours);
         let now = measured(&above, agent).filter(|_| ours);
-        if now.is_none_or(|now| now.changed_at != leftover.last_used) {
+        if now.is_none_or(|now| now.changed_at.is_none() || now.changed_at != leftover.last_used) {
             return Ok(Disposed::Changed);
         }
         self.tell(&key, &tombstone.before)?;

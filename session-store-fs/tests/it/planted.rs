@@ -6,10 +6,26 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use session_core::error::StoreErrorKind;
-use session_core::{AuditEvent, Guard, RunId, SessionStore as _, Timestamp};
+use session_core::{
+    AuditEvent, Guard, LeftoverKind, LeftoverOptions, Live, RunId, SessionStore as _, Timestamp,
+};
 use session_store_fs::FsStore;
 
 use crate::{Fixture, doc, holder, key, kind_at};
+
+/// What cannot be looked at is not called missing: a log goes only where nothing else of its key is left.
+#[tokio::test]
+async fn the_log_of_a_state_dir_that_cannot_be_looked_at_is_no_leftover() {
+    let at = Fixture::new();
+    let event = AuditEvent::new(Timestamp::EPOCH, RunId::new(uuid::Uuid::nil()), "run_finished");
+    for mailbox in ["hidden", "gone"] {
+        at.store.append_audit(&key(mailbox), &event).await.unwrap();
+    }
+    plant("loop", &at.path("state/hidden"), Path::new(""));
+    let found = at.store.leftovers(&LeftoverOptions::new(Live::none()).logs(true)).await.unwrap();
+    let logs = found.iter().filter(|found| found.kind == LeftoverKind::Log).map(|found| &*found.name);
+    assert_eq!(logs.collect::<Vec<_>>(), ["audit/gone@claude.jsonl"]);
+}
 
 const KINDS: [&str; 6] = ["link to a file", "link to nothing", "loop", "pipe", "socket", "folder"];
 
