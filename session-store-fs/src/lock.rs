@@ -6,8 +6,8 @@
 
 use std::io;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{process, thread};
 
 use serde::{Deserialize, Serialize};
 use session_core::error::{StoreError, StoreErrorKind};
@@ -25,14 +25,27 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// off can then not take the number before it away.
 const SLOT: usize = 512;
 
-/// A locked file, and which one it was when it was locked.
+/// A locked file, which one it was when it was locked, and the process that locked it.
 #[derive(Debug)]
-pub(crate) struct Locked(Box<dyn DiskFile>, Meta);
+pub(crate) struct Locked {
+    file: Box<dyn DiskFile>,
+    meta: Meta,
+    owner: u32,
+}
+
+impl Locked {
+    fn new(file: Box<dyn DiskFile>, meta: Meta) -> Self {
+        Self { file, meta, owner: process::id() }
+    }
+}
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // Closing the file releases it as well; there is nobody to tell of a failure.
-        drop(self.0.unlock());
+        // A child process that was forked and executes nothing may drop its copy: the lock is still its parent's.
+        if self.owner == process::id() {
+            // Closing the file releases it as well; there is nobody to tell of a failure.
+            drop(self.file.unlock());
+        }
     }
 }
 
@@ -49,7 +62,7 @@ fn attempt(disk: &dyn Disk, at: At<'_>) -> Result<Attempt, StoreError> {
             return Ok(Attempt::HeldBy(file));
         }
         let meta = files::writable(&*file).map_err(unopened)?;
-        let locked = Locked(file, meta);
+        let locked = Locked::new(file, meta);
         // Someone may have removed the file in between; a lock on it would exclude nobody.
         if files::is_named(&meta) {
             return Ok(Attempt::Locked(locked));
@@ -102,7 +115,7 @@ pub(crate) fn lease(
             return Ok(LeaseOutcome::Busy { by });
         }
     };
-    let content = read(&*locked.0).map_err(|error| at.io(error))?;
+    let content = read(&*locked.file).map_err(|error| at.io(error))?;
     let last = last_grant(&content);
     if last.fence == 0 && !content.is_empty() {
         tracing::warn!(path = %path.display(), "the lock file holds no readable number; counting anew");
@@ -112,7 +125,7 @@ pub(crate) fn lease(
     let next = latest.checked_add(1);
     let fence = next.ok_or_else(|| at.error(StoreErrorKind::Corrupt, Finding::Exhausted))?;
     let grant = Grant { fence, boot: disk.boot() };
-    write(&*locked.0, grant, holder, content.len()).map_err(|error| at.io(error))?;
+    write(&*locked.file, grant, holder, content.len()).map_err(|error| at.io(error))?;
     Ok(LeaseOutcome::Held(Lease::new(fence, locked)))
 }
 
@@ -134,7 +147,7 @@ pub(crate) fn later_grant(
         Err(error) => return Err(at.io(error)),
     };
     let another = match (own, &there) {
-        (Some(Locked(_, locked)), Some(there)) if files::same(locked, there) => return Ok(None),
+        (Some(Locked { meta, .. }), Some(there)) if files::same(meta, there) => return Ok(None),
         (Some(_), Some(_)) => true,
         (None, _) | (_, None) => false,
     };
@@ -217,6 +230,27 @@ mod tests {
     fn grant(file: &dyn DiskFile, fence: u64, host: &str) {
         let length = read(file).unwrap().len();
         write(file, Grant { fence, boot: None }, &holder(host), length).unwrap();
+    }
+
+    #[test]
+    fn a_copy_in_a_forked_child_releases_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let open = || std::fs::File::options().create(true).append(true).open(&path).unwrap();
+        let locked = |owner: u32| {
+            let file = open();
+            assert!(DiskFile::try_lock(&file).unwrap());
+            let copy = file.try_clone().unwrap();
+            let meta = DiskFile::meta(&copy).unwrap();
+            (file, Locked { owner, file: Box::new(copy), meta })
+        };
+        let (file, of_the_child) = locked(process::id() + 1);
+        drop(of_the_child);
+        assert!(!DiskFile::try_lock(&open()).unwrap(), "the parent's file is open and locked");
+        drop(file);
+        let (_file, own) = locked(process::id());
+        drop(own);
+        assert!(DiskFile::try_lock(&open()).unwrap(), "one's own is released, whoever has it open");
     }
 
     #[test]
