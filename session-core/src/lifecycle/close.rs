@@ -83,13 +83,17 @@ impl Lifecycle {
         let failed = |source: StoreError| CloseError::Store { key: key.clone(), source };
         if let (Some(record), Some(of)) = (&record, &guard) {
             // Only who has the key still may end what runs, and take its state away.
-            let saved =
-                self.store.save(key, &codec::encode(record), of, Some(lease)).await.map_err(failed)?;
-            match saved {
-                Saved::Done(revision) => guard = Some(Guard::Revision(revision)),
-                Saved::Refused { .. } | Saved::Fenced { .. } => {
+            match self.store.save(key, &codec::encode(record), of, Some(lease)).await {
+                Ok(Saved::Done(revision)) => guard = Some(Guard::Revision(revision)),
+                Ok(Saved::Refused { .. } | Saved::Fenced { .. }) => {
                     return Err(CloseError::Busy { key: key.clone(), by: None });
                 }
+                // A full disk takes no record, and is what room is to be made on. Nothing is ended here, and the rest has
+                // conditions of its own: the guard, and the lease of who removes the state.
+                Err(error) if record.in_flight.is_none() && error.kind() == StoreErrorKind::Unavailable => {
+                    tracing::warn!(%error, "a key is closed without a last word in its record");
+                }
+                Err(error) => return Err(failed(error)),
             }
         }
         let ended = match record.as_ref().and_then(|record| record.in_flight.as_ref()) {

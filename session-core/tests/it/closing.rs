@@ -84,6 +84,25 @@ async fn closing_that_was_cut_off_is_finished_by_closing_again() {
     }
 }
 
+/// A full disk takes no record; what goes makes room on it.
+#[tokio::test]
+async fn where_nothing_can_be_written_over_the_rest_is_closed_and_nobody_ended() {
+    let bench = with_state_dir();
+    bench.run("one").await;
+    bench.store.set(&["save"]);
+    assert!(bench.lifecycle.close(&key(), Closing::Done).await.unwrap().state_removed);
+    assert_eq!(bench.lifecycle.record(&key()).await.unwrap(), None);
+    assert_eq!(kinds(&bench).await, ["run_finished", "mailbox_closing", "mailbox_closed"]);
+    // Who is to end what a dead runner left has to prove that the key is still its own.
+    let bench = with_state_dir();
+    bench.agent.will([Act::Hang]);
+    crate::keeping::die_in(&bench, request("one"), 1).await;
+    bench.store.set(&["save"]);
+    let failed = bench.lifecycle.close(&key(), Closing::Done).await;
+    assert!(matches!(failed, Err(CloseError::Store { .. })), "{failed:?}");
+    assert!(bench.record().await.in_flight.is_some() && bench.store.dir.lock().unwrap().is_some());
+}
+
 #[tokio::test]
 async fn what_cannot_be_read_is_kept_and_what_is_newer_is_left_alone() {
     let bench = bench();
