@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::decide::{Extent, Fate, Owner, SweepFacts, Unused, fate};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::{
-    AgentId, AgentRetention, CloseError, Closing, Disposed, Falling, Guard, LeaseOutcome, Leftover,
+    AgentId, AgentRetention, CloseError, Closing, Disposed, Falling, Folder, Guard, LeaseOutcome, Leftover,
     LeftoverKind, ListOptions, NativeId, Retention, RunId, SessionKey, SessionRecord, StateSize, Sweep,
     SweepOutcome, SweepReason, SweepReport, Swept, Timestamp, Tombstone, codec,
 };
@@ -137,7 +137,7 @@ impl Lifecycle {
             size,
         };
         if let (Some(binding), Fate::Kept | Fate::Spare) = (binding, fate)
-            && let Some(after) = self.agent_deletes_after(course, &key.agent).await
+            && let Some(after) = self.agent_deletes_after(course, &key.agent, &binding.began_in).await
             && let Some(falling) =
                 Falling::check(key, (&binding.native_id, binding.used_at), after, course.report.at)
         {
@@ -302,14 +302,20 @@ impl Lifecycle {
         })
     }
 
-    /// After what time an agent deletes sessions that nobody uses. An agent that cannot be asked is one that does not.
-    async fn agent_deletes_after(&self, course: &mut Course<'_>, agent: &AgentId) -> Option<Duration> {
+    /// After what time an agent deletes sessions that nobody uses. An agent that cannot be asked is one that does not. It is
+    /// asked as for a run in the folder of the first session that is its, so that nothing is started which was planted there.
+    async fn agent_deletes_after(
+        &self,
+        course: &mut Course<'_>,
+        agent: &AgentId,
+        began_in: &Folder,
+    ) -> Option<Duration> {
         if let Some(known) = course.agents.get(agent) {
             return *known;
         }
-        let installation = match self.agents.get(agent) {
-            Some(registered) => registered.adapter().detect().await.ok(),
-            None => None,
+        let installation = match (self.agents.get(agent), began_in.path.as_path()) {
+            (Some(registered), Some(folder)) => registered.adapter().detect_in(folder).await.ok(),
+            (_, None) | (None, _) => None,
         };
         let retention = installation.map_or(AgentRetention::NONE, |found| found.capabilities.retention);
         let after = retention.with_state_dirs(self.state_dirs);

@@ -93,6 +93,8 @@ pub(crate) struct World {
     /// Every attempt: what it was asked, and the prompt.
     pub(crate) calls: Vec<(Asked, String)>,
     pub(crate) reaped: Vec<RunId>,
+    /// The folders in which it was looked for.
+    pub(crate) detected_in: Vec<PathBuf>,
     /// What was mended.
     pub(crate) mended: Vec<Mend>,
     /// How an id of this agent looks.
@@ -150,6 +152,10 @@ impl AgentAdapter for Scripted {
     async fn detect(&self) -> Result<Installation, AgentError> {
         let version = Version::parse("1.2.3");
         Ok(Installation { program: "/bin/scripted".into(), version, capabilities: self.capabilities })
+    }
+    async fn detect_in(&self, cwd: &Path) -> Result<Installation, AgentError> {
+        self.world().detected_in.push(cwd.to_owned());
+        self.detect().await
     }
     async fn run(&self, turn: Turn<'_>, sink: &mut dyn EventSink) -> Result<TurnReport, AgentError> {
         let asked = match turn.mode {

@@ -376,3 +376,13 @@ async fn the_keys_of_all_pages_are_swept() {
     let report = sweep(&bench, Sweep::new(Live::none()).dry_run(true)).await;
     assert_eq!(report.swept.len(), 4, "{report}");
 }
+
+/// What was planted in a work tree is not started, for a sweep as for a run.
+#[tokio::test]
+async fn an_agent_is_asked_as_for_a_run_in_the_folder_of_the_session() {
+    let bench = used(1).await;
+    bench.agent.world().detected_in.clear();
+    let report = sweep(&bench, Sweep::new(Live::all())).await;
+    assert_eq!(report.live, 1);
+    assert_eq!(bench.agent.world().detected_in, [std::path::PathBuf::from("/w/demo")]);
+}
