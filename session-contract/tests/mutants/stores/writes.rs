@@ -69,7 +69,8 @@ impl Sample {
                 pause().await;
                 Ok(self.try_save(key, document, &Guard::Any))
             }
-            Flaw::LetsGoBeforeItWrites => {
+            // Of one who holds it alone: else chance would say what the walks catch.
+            Flaw::LetsGoBeforeItWrites if lease.is_some() => {
                 let (this, key, document, guard) =
                     (self.clone(), key.clone(), document.clone(), guard.clone());
                 let write = tokio::spawn(async move {
