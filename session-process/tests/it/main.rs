@@ -1,8 +1,6 @@
 //! Agents played by shell scripts, run for real.
 #![cfg(unix)]
 
-#[cfg(target_os = "linux")]
-mod bubblewrap;
 mod ends;
 mod folder;
 mod leftovers;
