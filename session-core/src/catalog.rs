@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 
 use crate::error::CatalogError;
+use crate::history::{
+    Entry, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionFile, SessionRoot,
+    SessionSource, TranscriptPage,
+};
 use crate::{Conversation, NativeId, Said, Version};
 
 /// Which session to look at.
@@ -167,6 +171,47 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
         look: &Inspection,
         mend: Mend,
     ) -> Result<bool, CatalogError>;
+
+    /// Lists sessions, newest first. What cannot be read is told in the list, and stops nothing else.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when nobody can look, or this catalog does not list.
+    async fn list(&self, query: &ListQuery) -> Result<Listing, CatalogError> {
+        Err(CatalogError::unsupported(query.state_dir.as_deref(), "list sessions"))
+    }
+
+    /// Looks for a session by its id alone, wherever it lies, index or not: every file that has it, newest first.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when nobody can look, or this catalog does not list.
+    async fn find(
+        &self,
+        _id: &NativeId,
+        state_dir: Option<&Path>,
+    ) -> Result<Vec<SessionEntry>, CatalogError> {
+        Err(CatalogError::unsupported(state_dir, "find a session by its id"))
+    }
+
+    /// Reads a part of a session's transcript, in time and memory that do not grow with the size of the file.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when it cannot be read, when the cursor does not fit, or when this catalog reads no pages.
+    async fn page(
+        &self,
+        _id: &NativeId,
+        source: &SessionSource,
+        _query: &PageQuery,
+    ) -> Result<TranscriptPage, CatalogError> {
+        Err(CatalogError::unsupported(Some(&source.path), "read pages"))
+    }
+
+    /// Reads a session whole, in bounded memory, for what can be had back of its state.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when it cannot be read, or this catalog does not restore.
+    async fn restore(&self, _id: &NativeId, source: &SessionSource) -> Result<Restored, CatalogError> {
+        Err(CatalogError::unsupported(Some(&source.path), "restore"))
+    }
 }
 
 /// Where a session's file may lie, best first.
@@ -234,6 +279,27 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
     /// known of what it holds, and nothing is done to it.
     fn is_packed(&self, _name: &str) -> bool {
         false
+    }
+
+    /// The folders that hold sessions: in a state dir, or in the agent's own place. None at all where nobody can tell.
+    fn roots(&self, _state_dir: Option<&Path>) -> Vec<SessionRoot> {
+        Vec::new()
+    }
+
+    /// What a file is, by its path below a root. `None`: no session's.
+    fn session_file(&self, _below: &Path) -> Option<SessionFile> {
+        None
+    }
+
+    /// What a line is, in short. `None`: it is no record of this format. Total over all bytes, and cheap: it is called for
+    /// every line of every session.
+    fn facts<'a>(&self, _line: &'a [u8]) -> Option<LineFacts<'a>> {
+        None
+    }
+
+    /// What a line is, in full. `None`: it is no record of this format. Total over all bytes.
+    fn entry(&self, _line: &[u8]) -> Option<Entry> {
+        None
     }
 
     /// Reads one line. `None`: it is no record of this format. Total over all bytes.

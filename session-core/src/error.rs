@@ -190,6 +190,14 @@ pub struct CatalogError {
     pub source: BoxError,
 }
 
+impl CatalogError {
+    /// This catalog cannot do that.
+    pub(crate) fn unsupported(path: Option<&std::path::Path>, what: &str) -> Self {
+        let source = std::io::Error::new(std::io::ErrorKind::Unsupported, format!("it does not {what}"));
+        Self { path: path.unwrap_or_else(|| std::path::Path::new("")).to_owned(), source: source.into() }
+    }
+}
+
 /// A folder that a run cannot work in.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -14,6 +14,7 @@ pub mod error;
 mod event;
 mod evidence;
 mod explain;
+pub mod history;
 mod host;
 mod ids;
 mod leftover;

@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
+#![expect(dead_code, reason = "the fold is being built")]
 
 mod catalog;
 mod find;
+mod fold;
 mod mend;
 mod scan;
 

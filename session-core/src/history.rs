@@ -1,0 +1,16 @@
+//! What session files hold, in words that are the same for every agent: lists, pages, what can be restored.
+
+mod entry;
+mod facts;
+mod listing;
+mod page;
+mod restored;
+
+pub use entry::{Block, Entry, EntryKind};
+pub use facts::{FileKind, LineFacts, LineRole, RawTime, RecordId, SessionFile, SessionRoot};
+pub use listing::{
+    Ancestor, Depth, Descent, ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry,
+    SessionKind, SessionSource, Title, TitleSource, Unresumable,
+};
+pub use page::{Cursor, Located, PageQuery, Span, TranscriptPage};
+pub use restored::{Boundary, OpenCall, Restored};
