@@ -59,7 +59,7 @@ fn a_fold_goes_on_wherever_it_stopped_as_if_it_had_not() {
     // Everywhere near the ends of lines, and here and there inside of them.
     let near_end = |cut: &usize| {
         let near = cut.saturating_sub(2)..(cut + 3).min(text.len());
-        cut % 41 == 0 || text[near].contains(&b'\n')
+        cut.is_multiple_of(41) || text[near].contains(&b'\n')
     };
     for cut in (0..=text.len()).filter(near_end) {
         let mut digest = whole(&text[..cut]);
