@@ -4,6 +4,7 @@
 
 mod connect;
 mod database;
+mod history;
 mod open;
 mod place;
 mod seek;
@@ -14,11 +15,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use session_core::error::CatalogError;
+use session_core::history::{ListQuery, Listing, SessionEntry};
 use session_core::{
     Conversation, EnvMap, Inspection, Mend, NativeId, Presence, SessionCatalog, SessionQuery, Version,
     async_trait,
 };
 
+pub use self::history::DatabaseError;
 use self::seek::{Found, find};
 use crate::state::{DATABASE, data_dir};
 use crate::transcript::{Places, Store, places};
@@ -163,6 +166,40 @@ impl SessionCatalog for OpencodeCatalog {
             tracing::warn!(id = %query.id, path = ?look.path, ?mend, "a database was moved");
         }
         Ok(done)
+    }
+
+    /// All databases that are there, of every channel, and the tree of files of 1.1: a session in both is that of the
+    /// database. One of the tree is [`OlderStore`](session_core::history::Unresumable::OlderStore) where there is a database. A
+    /// locked database is waited for two seconds, and read for ten at the most; what was not read is told in the list.
+    /// A session of `opencode run` is headless; one that is archived is continued as any other. Tokens are the agent's
+    /// own totals, else the sum of finished steps; a fork's are without the replies that it copied, known by their
+    /// times, figures and words.
+    ///
+    /// # Errors
+    /// [`CatalogError`] where it is not known where sessions lie.
+    ///
+    /// # Cancel safety
+    /// As [`inspect`](Self::inspect).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn list(&self, query: &ListQuery) -> Result<Listing, CatalogError> {
+        let (env, reading, query) = (self.env.clone(), self.reading, query.clone());
+        blocking(move || history::list(&env, reading, &query)).await
+    }
+
+    /// # Errors
+    /// [`CatalogError`] where it is not known where sessions lie, or it is nowhere, and something could not be read.
+    ///
+    /// # Cancel safety
+    /// As [`inspect`](Self::inspect).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn find(&self, id: &NativeId, state_dir: Option<&Path>) -> Result<Vec<SessionEntry>, CatalogError> {
+        let (env, reading, id) = (self.env.clone(), self.reading, id.clone());
+        let state = state_dir.map(Path::to_owned);
+        blocking(move || history::find(&env, state.as_deref(), reading, &id)).await
     }
 }
 

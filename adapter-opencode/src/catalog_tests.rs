@@ -7,6 +7,8 @@ use super::*;
 
 #[path = "catalog_hostile_tests.rs"]
 mod hostile;
+#[path = "catalog_list_tests.rs"]
+mod list;
 #[path = "catalog_places_tests.rs"]
 mod places;
 

@@ -13,7 +13,7 @@ use crate::transcript::{Message, Part};
 
 /// Columns of a session that the agent reads as JSON: where one is not, it says that there is no session (1.15.13,
 /// 1.18.33).
-const JSON_COLUMNS: &[&str] = &["metadata", "model", "permission", "revert", "summary_diffs"];
+pub(super) const JSON_COLUMNS: &[&str] = &["metadata", "model", "permission", "revert", "summary_diffs"];
 
 /// What was found in place of an answer.
 pub(super) enum Ailment {
@@ -173,7 +173,7 @@ fn session(connection: &Connection, id: &NativeId) -> Result<Option<Row>, Ailmen
     }
 }
 
-fn columns(connection: &Connection, table: &str) -> Result<Vec<String>, Ailment> {
+pub(super) fn columns(connection: &Connection, table: &str) -> Result<Vec<String>, Ailment> {
     let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
     let names = statement.query_map([table], |row| row.get(0))?;
     Ok(names.collect::<Result<_, _>>()?)
