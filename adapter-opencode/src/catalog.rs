@@ -7,6 +7,7 @@ mod database;
 mod history;
 mod open;
 mod place;
+mod reading;
 mod seek;
 mod tree;
 
@@ -15,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use session_core::error::CatalogError;
-use session_core::history::{ListQuery, Listing, SessionEntry};
+use session_core::history::{
+    ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionSource, TranscriptPage,
+};
 use session_core::{
     Conversation, EnvMap, Inspection, Mend, NativeId, Presence, SessionCatalog, SessionQuery, Version,
     async_trait,
@@ -97,8 +100,8 @@ impl SessionCatalog for OpencodeCatalog {
     }
 
     /// A database is opened for reading only, not waited for longer than two seconds, and not read for longer than ten:
-    /// then it is [`Unreadable`](Presence::Unreadable). Below a state dir no link is followed. Its `-shm` and `-wal`
-    /// files are made where they are missing: SQLite reads no database with a log without them.
+    /// then it is [`Unreadable`](Presence::Unreadable). Below a state dir no link is followed. Nothing is left
+    /// beside an idle database; where a log lies there without its index (`-shm`), as in a copy, SQLite makes one.
     ///
     /// # Errors
     /// [`CatalogError`] for a database that is locked, and for input/output errors.
@@ -200,6 +203,45 @@ impl SessionCatalog for OpencodeCatalog {
         let (env, reading, id) = (self.env.clone(), self.reading, id.clone());
         let state = state_dir.map(Path::to_owned);
         blocking(move || history::find(&env, state.as_deref(), reading, &id)).await
+    }
+
+    /// An entry is a message with its parts; its tokens are those of its finished steps. A turn of more than some
+    /// megabytes goes on in the next page. A reply that is still being made is among the last turns, and is told by
+    /// [`After`](PageQuery::After) once more, with the same id, when it is whole or others follow.
+    ///
+    /// # Errors
+    /// [`CatalogError`] with a [`DatabaseError`] as its cause: when it cannot be read, or the cursor is of another
+    /// session or of a message that is gone.
+    ///
+    /// # Cancel safety
+    /// As [`inspect`](Self::inspect).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn page(
+        &self,
+        id: &NativeId,
+        source: &SessionSource,
+        query: &PageQuery,
+    ) -> Result<TranscriptPage, CatalogError> {
+        let (id, source, query, reading) = (id.clone(), source.clone(), query.clone(), self.reading);
+        blocking(move || history::page(&id, &source, Instant::now() + reading, &query)).await
+    }
+
+    /// Of a turn that was cut, the calls of tools without a result; where the reply itself was cut, that, under the name
+    /// `reply` with the id of its message.
+    ///
+    /// # Errors
+    /// [`CatalogError`] with a [`DatabaseError`] as its cause.
+    ///
+    /// # Cancel safety
+    /// As [`inspect`](Self::inspect).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn restore(&self, id: &NativeId, source: &SessionSource) -> Result<Restored, CatalogError> {
+        let (id, source, until) = (id.clone(), source.clone(), Instant::now() + self.reading * READINGS);
+        blocking(move || history::restore(&id, &source, until)).await
     }
 }
 

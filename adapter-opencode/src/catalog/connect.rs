@@ -34,30 +34,15 @@ pub(super) enum Way {
     Writing,
 }
 
-/// Opens a database for reading. `None`: there is nothing, or nothing in it. What is asked of it after `until` is
-/// interrupted.
-pub(super) fn open(
-    path: &Path,
-    state: Option<&Path>,
-    until: Instant,
-) -> Result<Option<Connection>, Result<Ailment, CatalogError>> {
-    let Some(real) = check(path, state)? else { return Ok(None) };
-    connect(&real, Way::Reading, until).map(Some).map_err(|error| Ok(error.into()))
-}
-
 /// Looks whether a database can be opened, and where it really lies. `None`: there is nothing, or nothing in it.
-pub(super) fn check(
-    path: &Path,
-    state: Option<&Path>,
-) -> Result<Option<PathBuf>, Result<Ailment, CatalogError>> {
+pub(super) fn check(path: &Path, state: Option<&Path>) -> Result<Option<PathBuf>, Ailment> {
     let looked = real(path, state).and_then(|real| Ok((real.symlink_metadata()?, real)));
     let (metadata, real) = match looked {
         Err(error) if is_missing(&error) => return Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(Ok(Ailment::Denied)),
-        looked => looked.map_err(|error| Err(failed(path, error)))?,
+        looked => looked?,
     };
     if !metadata.is_file() {
-        return Err(Ok(Ailment::Denied));
+        return Err(Ailment::Denied);
     }
     // The agent makes its tables in an empty file.
     if metadata.len() == 0 {
@@ -65,7 +50,7 @@ pub(super) fn check(
     }
     for suffix in ["-wal", "-shm", "-journal"] {
         if beside(&real, suffix).symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(Ok(Ailment::Denied));
+            return Err(Ailment::Denied);
         }
     }
     Ok(Some(real))

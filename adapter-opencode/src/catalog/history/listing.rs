@@ -11,7 +11,8 @@ use session_core::history::{
 use session_core::{EnvMap, NativeId};
 
 use super::super::READINGS;
-use super::reading::{DatabaseError, read};
+use super::super::reading::read;
+use super::error::DatabaseError;
 use super::stores::Stores;
 use super::{rows, trees};
 use crate::transcript::is_session_id;

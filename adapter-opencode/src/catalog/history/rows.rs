@@ -1,20 +1,19 @@
 //! The sessions of a database, in a few statements however many there are. What the agent wrote there may be of any type.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 use session_core::Usage;
 
 use super::super::database::{Ailment, columns};
+use super::columns::{bytes_of, text_of};
 use super::copies;
-use super::reading::DatabaseError;
+use super::error::DatabaseError;
+use super::heads::{Gathered, head};
 use super::record::{Message, Part};
-use super::summary::{Session, Summary, Typed, Words};
-use crate::transcript::is_session_id;
+use super::summary::{Summary, Typed, Words};
 
-/// How many sessions and messages of one database are read for a list.
-const SESSIONS: i64 = 100_000;
+/// How many messages of one database are read for a list.
 const MESSAGES: i64 = 1_000_000;
 
 /// The longest message and part that are read for a list, in bytes. What changed in a turn is noted in its message.
@@ -23,40 +22,19 @@ const LONGEST: i64 = 8 << 20;
 /// The longest record of a finished step, in bytes.
 const LONGEST_STEP: i64 = 64 << 10;
 
-/// The sessions of a database.
-#[derive(Debug, Default)]
-pub(super) struct Gathered {
-    pub(super) sessions: Vec<Summary>,
-    /// Rows of sessions whose ids are none.
-    pub(super) skipped: u64,
-    /// What kept it from being read whole.
-    pub(super) trouble: Option<DatabaseError>,
-}
-
 /// Reads the sessions, or the one that is asked for and what it has in common with others.
 pub(super) fn gather(connection: &Connection, only: Option<&str>) -> Result<Gathered, DatabaseError> {
-    let mut gathered = Gathered::default();
-    let names = columns(connection, "session")?;
-    if names.is_empty() {
+    let mut gathered = head(connection, None)?;
+    if gathered.sessions.is_empty() {
         return Ok(gathered);
     }
-    let messages = columns(connection, "message")?;
-    let parts = columns(connection, "part")?;
-    let has =
-        |there: &[String], names: &[&str]| names.iter().all(|name| there.iter().any(|column| column == name));
-    let known = has(&names, &["id", "directory"])
-        && has(&messages, &["id", "session_id", "data"])
-        && has(&parts, &["id", "message_id", "session_id", "data"]);
-    if !known {
-        return Err(DatabaseError::UnknownTables);
-    }
-    sessions(connection, &names, &mut gathered)?;
+    let has_times = columns(connection, "message")?.iter().any(|name| name == "time_created");
     if only.is_some_and(|only| gathered.sessions.iter().all(|session| session.own.id != only)) {
         gathered.sessions.clear();
         return Ok(gathered);
     }
     // What is known of a session without its messages is worth to be told.
-    if let Err(ailment) = fill(connection, &mut gathered, only, has(&messages, &["time_created"])) {
+    if let Err(ailment) = fill(connection, &mut gathered, only, has_times) {
         gathered.trouble = Some(ailment.into());
         gathered.sessions.iter_mut().for_each(|session| session.is_partial = true);
     }
@@ -64,85 +42,6 @@ pub(super) fn gather(connection: &Connection, only: Option<&str>) -> Result<Gath
         gathered.sessions.retain(|session| session.own.id == only);
     }
     Ok(gathered)
-}
-
-fn sessions(connection: &Connection, names: &[String], gathered: &mut Gathered) -> Result<(), DatabaseError> {
-    let there = |name: &str| names.iter().any(|column| column == name);
-    let column = |name: &str| if there(name) { name.to_owned() } else { "NULL".to_owned() };
-    let text = |name: &str, limit: u32| format!("substr({}, 1, {limit})", column(name));
-    let sound: Vec<_> = super::super::database::JSON_COLUMNS
-        .iter()
-        .filter(|name| there(name))
-        .map(|name| format!("({name} IS NULL OR json_valid({name}))"))
-        .collect();
-    let sound = if sound.is_empty() { "1".to_owned() } else { sound.join(" AND ") };
-    let field = |name: &str, path: &str| match there(name) {
-        true => format!("CASE WHEN json_valid({name}) THEN json_extract({name}, '{path}') END"),
-        false => "NULL".to_owned(),
-    };
-    let headless = match there("permission") {
-        // The rule has no place of its own among the others.
-        true => {
-            "CASE WHEN json_valid(permission) AND json_type(permission) = 'array' THEN EXISTS (
-                   SELECT 1 FROM json_each(permission) rule WHERE rule.type = 'object'
-                     AND json_extract(rule.value, '$.permission') = 'question'
-                     AND json_extract(rule.value, '$.action') = 'deny') END"
-        }
-        false => "NULL",
-    };
-    let sql = format!(
-        "SELECT {}, {}, {}, {}, {}, {}, {}, {sound}, {}, {headless}, {}, {}, {}, {}, {} FROM session LIMIT {}",
-        text("id", 1024),
-        text("parent_id", 1024),
-        text("directory", 32768),
-        text("title", 4096),
-        text("version", 256),
-        column("time_created"),
-        column("time_updated"),
-        field("revert", "$.messageID"),
-        column("tokens_input"),
-        column("tokens_output"),
-        column("tokens_cache_read"),
-        column("tokens_cache_write"),
-        column("tokens_reasoning"),
-        SESSIONS + 1
-    );
-    let has_totals = there("tokens_input") && there("tokens_output");
-    let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        if gathered.sessions.len() as u64 >= SESSIONS.unsigned_abs() {
-            gathered.trouble = Some(DatabaseError::TooMuch);
-            break;
-        }
-        let id = text_of(row, 0)?.unwrap_or_default();
-        if !is_session_id(&id) {
-            gathered.skipped += 1;
-            continue;
-        }
-        let tokens = |column| number_of(row, column).map(count);
-        let totals = Usage {
-            input_tokens: tokens(10)?,
-            // The versions that keep totals count apart what was thought.
-            output_tokens: tokens(11)?.saturating_add(tokens(14)?),
-            cache_read_tokens: tokens(12)?,
-            cache_write_tokens: tokens(13)?,
-        };
-        gathered.sessions.push(Summary::new(Session {
-            id,
-            parent: text_of(row, 1)?.filter(|parent| is_session_id(parent)),
-            directory: text_of(row, 2)?.unwrap_or_default(),
-            title: text_of(row, 3)?.unwrap_or_default(),
-            version: text_of(row, 4)?.unwrap_or_default(),
-            created: number_of(row, 5)?,
-            updated: number_of(row, 6)?,
-            is_sound: number_of(row, 7)? == Some(1.0),
-            end: text_of(row, 8)?,
-            is_headless: number_of(row, 9)? == Some(1.0),
-            totals: has_totals.then_some(totals),
-        }));
-    }
-    Ok(())
 }
 
 fn fill(
@@ -192,8 +91,8 @@ fn prompts(
     users: &HashMap<String, usize>,
 ) -> Result<(), Ailment> {
     let mut typed: HashMap<String, Typed> = HashMap::new();
-    let all = users.keys().cloned().collect();
-    parts(connection, "message_id", all, LONGEST, "", &mut |message, id, data| {
+    let all: Vec<_> = users.keys().cloned().collect();
+    parts(connection, "message_id", &all, LONGEST, "", &mut |message, id, data| {
         let part = data.and_then(Part::read);
         typed.entry(message.to_owned()).or_default().add(id, part.as_ref());
     })?;
@@ -241,12 +140,19 @@ fn words(
         .map(|&(session, reply)| (sessions[session].replies[reply].id.clone(), (session, reply)))
         .collect();
     let mut words: HashMap<String, Words> = HashMap::new();
-    let all = ids.keys().cloned().collect();
-    parts(connection, "message_id", all, LONGEST, "ORDER BY p.message_id, p.id", &mut |message, _, data| {
-        if let Some(part) = data.and_then(Part::read) {
-            words.entry(message.to_owned()).or_default().add(&part);
-        }
-    })?;
+    let all: Vec<_> = ids.keys().cloned().collect();
+    parts(
+        connection,
+        "message_id",
+        &all,
+        LONGEST,
+        "ORDER BY p.message_id, p.id",
+        &mut |message, _, data| {
+            if let Some(part) = data.and_then(Part::read) {
+                words.entry(message.to_owned()).or_default().add(&part);
+            }
+        },
+    )?;
     for (id, (session, reply)) in &ids {
         sessions[*session].replies[*reply].text = Some(words.entry(id.clone()).or_default().done());
     }
@@ -266,21 +172,62 @@ fn steps(connection: &Connection, sessions: &mut [Summary], only: Option<&str>) 
         places.extend(session.replies.iter().enumerate().map(|(m, reply)| (reply.id.clone(), (n, m))));
     }
     let finished = "AND instr(p.data, 'step-finish') > 0";
-    parts(connection, "session_id", ids, LONGEST_STEP, finished, &mut |message, _, data| {
+    parts(connection, "session_id", &ids, LONGEST_STEP, finished, &mut |message, _, data| {
         if let (Some(&(session, reply)), Some(part)) = (places.get(message), data.and_then(Part::read)) {
             sessions[session].add_step(reply, &part);
         }
     })
 }
 
+/// The tokens of the sessions that this one began, and of those that they began.
+pub(super) fn usage_of_helpers(connection: &Connection, id: &str) -> Result<Usage, DatabaseError> {
+    let mut gathered = head(connection, None)?;
+    let helpers = helpers_of(&gathered.sessions, id);
+    let mut place = 0;
+    gathered.sessions.retain(|_| {
+        place += 1;
+        helpers.contains(&(place - 1))
+    });
+    let mut sum = Usage::default();
+    for helper in gathered.sessions {
+        let own = gather(connection, Some(&helper.own.id))?;
+        own.sessions.iter().for_each(|session| sum += session.usage());
+    }
+    Ok(sum)
+}
+
+/// The places of the sessions that this one began, and of those that they began.
+pub(super) fn helpers_of(sessions: &[Summary], id: &str) -> HashSet<usize> {
+    let mut children: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (n, session) in sessions.iter().enumerate() {
+        if let Some(parent) = &session.own.parent {
+            children.entry(parent).or_default().push(n);
+        }
+    }
+    let (mut found, mut open) = (HashSet::new(), vec![id]);
+    while let Some(id) = open.pop() {
+        for &child in children.get(id).into_iter().flatten() {
+            if found.insert(child) {
+                open.push(&sessions[child].own.id);
+            }
+        }
+    }
+    // A circle may lead back.
+    found.retain(|place| sessions[*place].own.id != id);
+    found
+}
+
+/// What is done with a part: its message, its id, its data.
+type EachPart<'a> = &'a mut dyn FnMut(&str, &str, Option<&[u8]>);
+
 /// Hands on the parts that have one of these values in that column: message, id, and the data where it is not too long.
 fn parts(
     connection: &Connection,
     column: &str,
-    values: Vec<String>,
+    values: &[String],
     longest: i64,
     more: &str,
-    each: &mut dyn FnMut(&str, &str, Option<&[u8]>),
+    each: EachPart<'_>,
 ) -> Result<(), Ailment> {
     if values.is_empty() {
         return Ok(());
@@ -293,7 +240,7 @@ fn parts(
         "SELECT p.message_id, p.id, CASE WHEN octet_length(p.data) <= {longest} THEN p.data END
          FROM json_each(?1) wanted CROSS JOIN part p ON p.{column} = wanted.value WHERE {filter} {order}"
     ))?;
-    let mut rows = statement.query(params![json(&values)])?;
+    let mut rows = statement.query(params![json(values)])?;
     while let Some(row) = rows.next()? {
         if let (Some(message), Some(id)) = (text_of(row, 0)?, text_of(row, 1)?) {
             each(&message, &id, bytes_of(row, 2)?);
@@ -304,34 +251,4 @@ fn parts(
 
 fn json<T: serde::Serialize>(values: &[T]) -> String {
     serde_json::to_string(values).unwrap_or_default()
-}
-
-/// The text of a column. `None`: it is of another type.
-pub(super) fn text_of(row: &Row<'_>, column: usize) -> Result<Option<String>, rusqlite::Error> {
-    Ok(match row.get_ref(column)? {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => None,
-    })
-}
-
-/// The bytes of a column. `None`: it has none.
-pub(super) fn bytes_of<'a>(row: &'a Row<'_>, column: usize) -> Result<Option<&'a [u8]>, rusqlite::Error> {
-    Ok(match row.get_ref(column)? {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes),
-        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => None,
-    })
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times and counts are far below what is lost")]
-fn number_of(row: &Row<'_>, column: usize) -> Result<Option<f64>, rusqlite::Error> {
-    Ok(match row.get_ref(column)? {
-        ValueRef::Integer(number) => Some(number as f64),
-        ValueRef::Real(number) => Some(number),
-        ValueRef::Null | ValueRef::Text(_) | ValueRef::Blob(_) => None,
-    })
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast of a float saturates")]
-fn count(number: Option<f64>) -> u64 {
-    number.unwrap_or(0.0) as u64
 }

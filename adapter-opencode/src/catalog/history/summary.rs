@@ -92,10 +92,6 @@ impl Summary {
         self.own.end.as_deref().is_none_or(|end| message < end)
     }
 
-    fn reasoning_apart(&self) -> bool {
-        Version::parse(&self.own.version).is_none_or(|version| version.at_least(1, 15, 13))
-    }
-
     /// Adds a message, in any order. Returns whether its parts decide if it is a turn.
     pub(super) fn add_message(&mut self, id: &str, data: Option<&[u8]>) -> bool {
         let message = data.and_then(Message::read);
@@ -115,7 +111,7 @@ impl Summary {
                 last_step: message
                     .tokens
                     .as_ref()
-                    .map(|tokens| tokens.usage(self.reasoning_apart()))
+                    .map(|tokens| tokens.usage(reasoning_apart(&self.own)))
                     .unwrap_or_default(),
                 cost: message.cost.filter(|cost| cost.is_finite()),
                 steps: None,
@@ -161,7 +157,7 @@ impl Summary {
         if !part.is("step-finish") {
             return;
         }
-        let apart = self.reasoning_apart();
+        let apart = reasoning_apart(&self.own);
         let Some(reply) = self.replies.get_mut(reply) else { return };
         let (usage, cost) = reply.steps.get_or_insert_default();
         *usage += part.tokens.as_ref().map(|tokens| tokens.usage(apart)).unwrap_or_default();
@@ -267,6 +263,11 @@ impl Summary {
         entry.skipped_lines = self.skipped;
         entry
     }
+}
+
+/// Whether the version that made the session counts apart what was thought.
+pub(super) fn reasoning_apart(own: &Session) -> bool {
+    Version::parse(&own.version).is_none_or(|version| version.at_least(1, 15, 13))
 }
 
 fn sum<'a>(replies: impl Iterator<Item = &'a Reply>) -> Usage {

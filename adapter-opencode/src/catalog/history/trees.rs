@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::Value;
+use session_core::Usage;
 
 use super::super::open::{Folder, Opened};
 use super::super::tree::FILE_LIMIT;
 use super::copies;
-use super::reading::DatabaseError;
+use super::error::DatabaseError;
 use super::record::{Message, Part, cut, value};
+use super::rows::helpers_of;
 use super::summary::{Session, Summary, Typed, Words};
 use crate::transcript::is_session_id;
 
@@ -152,7 +154,7 @@ fn fill(storage: &Folder, id: &str, until: Instant, summary: &mut Summary) -> Re
         let is_user = summary.add_message(&name, data.as_deref());
         let (mut typed, mut words) = (Typed::default(), Words::default());
         let mut there = false;
-        each_part(&all_parts, &name, &mut |id, data| {
+        each_part(&all_parts, &name, FILE_LIMIT, &mut |id, data| {
             there = true;
             let part = data.and_then(Part::read);
             if is_reply {
@@ -163,6 +165,7 @@ fn fill(storage: &Folder, id: &str, until: Instant, summary: &mut Summary) -> Re
             } else {
                 typed.add(id, part.as_ref());
             }
+            true
         })?;
         if is_reply && let Some(reply) = summary.replies.get_mut(before) {
             reply.text = Some(words.done());
@@ -174,19 +177,31 @@ fn fill(storage: &Folder, id: &str, until: Instant, summary: &mut Summary) -> Re
     Ok(())
 }
 
-/// Hands on the parts of a message, the oldest first. `None`: one that may not be read.
+/// The tokens of the sessions that this one began, and of those that they began.
+pub(super) fn usage_of_helpers(all: &[Summary], id: &str) -> Usage {
+    let mut sum = Usage::default();
+    helpers_of(all, id).into_iter().for_each(|place| sum += all[place].usage());
+    sum
+}
+
+/// Hands on the parts of a message, the oldest first, until one says that it is enough. `None`: one that is too long, or
+/// may not be read.
 pub(super) fn each_part(
     parts: &Opened<Folder>,
     message: &str,
-    each: &mut dyn FnMut(&str, Option<&[u8]>),
+    longest: u64,
+    each: &mut dyn FnMut(&str, Option<&[u8]>) -> bool,
 ) -> Result<(), DatabaseError> {
     let Opened::There(parts) = parts else { return Ok(()) };
     let Opened::There(folder) = parts.folder(message)? else { return Ok(()) };
     for name in folder.names(".json", FILES)? {
-        match folder.read(&format!("{name}.json"), FILE_LIMIT)? {
-            Opened::Nothing => {}
+        let goes_on = match folder.read(&format!("{name}.json"), longest)? {
+            Opened::Nothing => true,
             Opened::Unusable => each(&name, None),
             Opened::There(data) => each(&name, Some(&data)),
+        };
+        if !goes_on {
+            break;
         }
     }
     Ok(())
