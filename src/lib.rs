@@ -46,7 +46,9 @@ pub mod adapters {
     #[cfg(feature = "adapter-codex")]
     pub use adapter_codex::{CodexDialect, CodexOptions, CodexProvider, CodexTranscripts, SandboxMode};
     #[cfg(feature = "adapter-opencode")]
-    pub use adapter_opencode::{OpencodeCatalog, OpencodeDialect, OpencodeOptions};
+    pub use adapter_opencode::{
+        DatabaseError as OpencodeDatabaseError, OpencodeCatalog, OpencodeDialect, OpencodeOptions,
+    };
 }
 
 /// The stores, one a feature, and the one in memory.

@@ -4,8 +4,11 @@
 
 mod connect;
 mod database;
+mod history;
 mod open;
 mod place;
+mod reading;
+mod seek;
 mod tree;
 
 use std::io;
@@ -13,11 +16,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use session_core::error::CatalogError;
+use session_core::history::{
+    ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionSource, TranscriptPage,
+};
 use session_core::{
     Conversation, EnvMap, Inspection, Mend, NativeId, Presence, SessionCatalog, SessionQuery, Version,
     async_trait,
 };
 
+pub use self::history::DatabaseError;
+use self::seek::{Found, find};
 use crate::state::{DATABASE, data_dir};
 use crate::transcript::{Places, Store, places};
 
@@ -78,12 +86,6 @@ impl OpencodeCatalog {
     }
 }
 
-/// A session, found.
-struct Found {
-    store: Store,
-    look: Inspection,
-}
-
 #[async_trait]
 impl SessionCatalog for OpencodeCatalog {
     fn home(&self) -> Option<PathBuf> {
@@ -98,8 +100,8 @@ impl SessionCatalog for OpencodeCatalog {
     }
 
     /// A database is opened for reading only, not waited for longer than two seconds, and not read for longer than ten:
-    /// then it is [`Unreadable`](Presence::Unreadable). Below a state dir no link is followed. Its `-shm` and `-wal`
-    /// files are made where they are missing: SQLite reads no database with a log without them.
+    /// then it is [`Unreadable`](Presence::Unreadable). Below a state dir no link is followed. Nothing is left
+    /// beside an idle database; where a log lies there without its index (`-shm`), as in a copy, SQLite makes one.
     ///
     /// # Errors
     /// [`CatalogError`] for a database that is locked, and for input/output errors.
@@ -168,6 +170,79 @@ impl SessionCatalog for OpencodeCatalog {
         }
         Ok(done)
     }
+
+    /// All databases that are there, of every channel, and the tree of files of 1.1: a session in both is that of the
+    /// database. One of the tree is [`OlderStore`](session_core::history::Unresumable::OlderStore) where there is a database. A
+    /// locked database is waited for two seconds, and read for ten at the most; what was not read is told in the list.
+    /// A session of `opencode run` is headless; one that is archived is continued as any other. Tokens are the agent's
+    /// own totals, else the sum of finished steps; a fork's are without the replies that it copied, known by their
+    /// times, figures and words.
+    ///
+    /// # Errors
+    /// [`CatalogError`] where it is not known where sessions lie.
+    ///
+    /// # Cancel safety
+    /// As [`inspect`](Self::inspect).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn list(&self, query: &ListQuery) -> Result<Listing, CatalogError> {
+        let (env, reading, query) = (self.env.clone(), self.reading, query.clone());
+        blocking(move || history::list(&env, reading, &query)).await
+    }
+
+    /// # Errors
+    /// [`CatalogError`] where it is not known where sessions lie, or it is nowhere, and something could not be read.
+    ///
+    /// # Cancel safety
+    /// As [`inspect`](Self::inspect).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn find(&self, id: &NativeId, state_dir: Option<&Path>) -> Result<Vec<SessionEntry>, CatalogError> {
+        let (env, reading, id) = (self.env.clone(), self.reading, id.clone());
+        let state = state_dir.map(Path::to_owned);
+        blocking(move || history::find(&env, state.as_deref(), reading, &id)).await
+    }
+
+    /// An entry is a message with its parts; its tokens are those of its finished steps. A turn of more than some
+    /// megabytes goes on in the next page. A reply that is still being made is among the last turns, and is told by
+    /// [`After`](PageQuery::After) once more, with the same id, when it is whole or others follow.
+    ///
+    /// # Errors
+    /// [`CatalogError`] with a [`DatabaseError`] as its cause: when it cannot be read, or the cursor is of another
+    /// session or of a message that is gone.
+    ///
+    /// # Cancel safety
+    /// As [`inspect`](Self::inspect).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn page(
+        &self,
+        id: &NativeId,
+        source: &SessionSource,
+        query: &PageQuery,
+    ) -> Result<TranscriptPage, CatalogError> {
+        let (id, source, query, reading) = (id.clone(), source.clone(), query.clone(), self.reading);
+        blocking(move || history::page(&id, &source, Instant::now() + reading, &query)).await
+    }
+
+    /// Of a turn that was cut, the calls of tools without a result; where the reply itself was cut, that, under the name
+    /// `reply` with the id of its message.
+    ///
+    /// # Errors
+    /// [`CatalogError`] with a [`DatabaseError`] as its cause.
+    ///
+    /// # Cancel safety
+    /// As [`inspect`](Self::inspect).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn restore(&self, id: &NativeId, source: &SessionSource) -> Result<Restored, CatalogError> {
+        let (id, source, until) = (id.clone(), source.clone(), Instant::now() + self.reading * READINGS);
+        blocking(move || history::restore(&id, &source, until)).await
+    }
 }
 
 async fn blocking<T: Send + 'static>(
@@ -183,117 +258,6 @@ fn failed(path: &Path, source: impl Into<session_core::error::BoxError>) -> Cata
 
 fn unreadable(path: &Path) -> Inspection {
     Inspection { presence: Presence::Unreadable, path: Some(path.to_owned()), ..Inspection::MISSING }
-}
-
-/// Finds the session: where the version looks, or a build of another channel, then where it would look if the file had
-/// the right name, then where only another version does.
-fn find(asked: &Asked) -> Result<Option<Found>, CatalogError> {
-    let places = &asked.places;
-    if *places == Places::default() {
-        // A home that is unknown is not a session that is missing.
-        return Err(failed(Path::new(""), io::Error::other("it is not known where its sessions lie")));
-    }
-    let end = Instant::now() + asked.reading * READINGS;
-    for store in &places.here {
-        let mut look = look(asked, store, end)?;
-        look.in_the_way &= places.is_shared;
-        if look.presence != Presence::Missing {
-            return Ok(Some(Found { store: store.clone(), look }));
-        }
-    }
-    let mut unknown = Unknown(None);
-    for path in databases_in(places.channels_in.as_deref())?.into_iter().filter(|path| is_of_a_channel(path))
-    {
-        let candidate = Candidate { store: Store::Database(path), is_own: true };
-        let Some(look) = unknown.look(asked, &candidate, end) else { continue };
-        if matches!(look.presence, Presence::Present | Presence::Empty) || look.user_turns > 0 {
-            return Ok(Some(Found { store: candidate.store, look }));
-        }
-    }
-    let movable = places.movable.iter().cloned().map(Store::Database);
-    for candidate in candidates(asked, movable, places.movable_in.as_deref())? {
-        let Some(look) = unknown.look(asked, &candidate, end) else { continue };
-        // What ails another session's database is no news of this one.
-        if matches!(look.presence, Presence::Present | Presence::Empty) || look.user_turns > 0 {
-            let look = Inspection { misplaced: true, ..look };
-            return Ok(Some(Found { store: candidate.store, look }));
-        }
-    }
-    let elsewhere = places.elsewhere.iter().cloned();
-    for candidate in candidates(asked, elsewhere, places.elsewhere_in.as_deref())? {
-        let Some(look) = unknown.look(asked, &candidate, end) else { continue };
-        if look.presence == Presence::Present {
-            let path = look.path.clone().unwrap_or_default();
-            return Ok(Some(Found { store: candidate.store, look: unreadable(&path) }));
-        }
-    }
-    unknown.0.transpose()
-}
-
-/// Something that may hold the session, though it does not bear its name.
-struct Candidate {
-    store: Store,
-    /// Whether it may: neither its name nor its place says that it is another session's.
-    is_own: bool,
-}
-
-/// The candidate that nobody could look into. If the session is nowhere else, nobody can tell that it is missing.
-struct Unknown(Option<Result<Found, CatalogError>>);
-
-impl Unknown {
-    /// What a look shows, if it shows something.
-    fn look(&mut self, asked: &Asked, candidate: &Candidate, end: Instant) -> Option<Inspection> {
-        let Candidate { store, is_own } = candidate;
-        let looked = if Instant::now() < end {
-            look(asked, store, end)
-        } else if path_of(store).symlink_metadata().is_err() {
-            return None;
-        } else {
-            Ok(unreadable(path_of(store)))
-        };
-        match looked {
-            Ok(look) if look.presence != Presence::Unreadable => return Some(look),
-            looked if *is_own && self.0.is_none() => {
-                let found = looked.map(|look| Found { store: store.clone(), look });
-                self.0 = Some(found);
-            }
-            Ok(look) => {
-                tracing::debug!(path = ?look.path, "a database that is not the session's is left out")
-            }
-            Err(error) => tracing::debug!(%error, "a database that is not the session's is left out"),
-        }
-        None
-    }
-}
-
-fn candidates(
-    asked: &Asked,
-    known: impl Iterator<Item = Store>,
-    folder: Option<&Path>,
-) -> Result<Vec<Candidate>, CatalogError> {
-    // A session that the agent named lies in a database that nobody named.
-    let may_be_own = |path: &Path| {
-        let name = path.file_stem().unwrap_or_default();
-        name == asked.id.as_str() || name.as_encoded_bytes().starts_with(b"new-")
-    };
-    let known = known.map(|store| Candidate { store, is_own: true });
-    let others = databases_in(folder)?.into_iter().map(|path| {
-        let is_own = may_be_own(&path);
-        Candidate { store: Store::Database(path), is_own }
-    });
-    Ok(known.chain(others).collect())
-}
-
-fn look(asked: &Asked, store: &Store, end: Instant) -> Result<Inspection, CatalogError> {
-    match store {
-        Store::Database(path) => database::inspect(path, asked, asked.until().min(end)),
-        Store::Tree(root) => tree::inspect(root, asked),
-    }
-}
-
-fn path_of(store: &Store) -> &Path {
-    let (Store::Database(path) | Store::Tree(path)) = store;
-    path
 }
 
 /// Adds the words of a part to those of the parts before it. Of what is longer than is wanted, the beginning will do.

@@ -5,10 +5,18 @@ use session_core::SessionQuery;
 
 use super::*;
 
+#[path = "catalog_home_tests.rs"]
+mod home;
 #[path = "catalog_hostile_tests.rs"]
 mod hostile;
+#[path = "catalog_list_tests.rs"]
+mod list;
+#[path = "catalog_page_tests.rs"]
+mod page;
 #[path = "catalog_places_tests.rs"]
 mod places;
+#[path = "catalog_reading_tests.rs"]
+mod reading;
 
 const S1: &str = "ses_00000000000000000000000000004201";
 const S2: &str = "ses_00000000000000000000000000004202";

@@ -14,7 +14,7 @@ mod wire;
 
 pub use capabilities::{CLAIMS, VERIFIED};
 #[cfg(feature = "catalog")]
-pub use catalog::OpencodeCatalog;
+pub use catalog::{DatabaseError, OpencodeCatalog};
 pub use dialect::OpencodeDialect;
 pub use options::{OpencodeOptions, OptionsError};
 pub use state::NESTING_MARKERS;

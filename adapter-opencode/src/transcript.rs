@@ -7,7 +7,7 @@ mod stored;
 use session_core::NativeId;
 
 #[cfg(feature = "catalog")]
-pub(crate) use stored::{Message, Part, Places, Store, places};
+pub(crate) use stored::{Message, Part, Places, Store, Summary, places};
 
 /// The longest id that is taken. The agent's own have 30 bytes.
 const LONGEST: usize = 128;

@@ -1,5 +1,6 @@
 //! Sessions that are rows of a database.
 
+use std::io;
 use std::path::Path;
 use std::time::Instant;
 
@@ -7,13 +8,13 @@ use rusqlite::{Connection, ErrorCode, params};
 use session_core::error::CatalogError;
 use session_core::{Conversation, Inspection, NativeId, Presence, RecordKind, Said, Speaker, Version};
 
-use super::connect::open;
+use super::reading::read;
 use super::{Asked, ROWS, Tally, failed, join, unreadable};
 use crate::transcript::{Message, Part};
 
 /// Columns of a session that the agent reads as JSON: where one is not, it says that there is no session (1.15.13,
 /// 1.18.33).
-const JSON_COLUMNS: &[&str] = &["metadata", "model", "permission", "revert", "summary_diffs"];
+pub(super) const JSON_COLUMNS: &[&str] = &["metadata", "model", "permission", "revert", "summary_diffs"];
 
 /// What was found in place of an answer.
 pub(super) enum Ailment {
@@ -25,8 +26,19 @@ pub(super) enum Ailment {
     Unknown,
     /// There is more in it than is read in the time that there is.
     Endless,
-    /// Nobody can tell: it is locked, or the system failed.
+    /// Nobody can tell: it is locked, or SQLite failed.
     Other(rusqlite::Error),
+    /// The system failed.
+    System(io::Error),
+}
+
+impl From<io::Error> for Ailment {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => Self::Denied,
+            _ => Self::System(error),
+        }
+    }
 }
 
 impl From<rusqlite::Error> for Ailment {
@@ -50,15 +62,12 @@ struct Row {
 }
 
 pub(super) fn inspect(path: &Path, asked: &Asked, until: Instant) -> Result<Inspection, CatalogError> {
-    let looked = match open(path, asked.state.as_deref(), until) {
-        Ok(None) => return Ok(Inspection::MISSING),
-        Ok(Some(connection)) => tally(&connection, &asked.id, asked.version.as_ref()),
-        Err(Ok(ailment)) => Err(ailment),
-        Err(Err(error)) => return Err(error),
-    };
+    let looked = read(path, asked.state.as_deref(), until, |connection| {
+        tally(connection, &asked.id, asked.version.as_ref())
+    });
     match looked {
-        Ok(None) => Ok(Inspection::MISSING),
-        Ok(Some(tally)) => Ok(tally.sum_up(path)),
+        Ok(None | Some(None)) => Ok(Inspection::MISSING),
+        Ok(Some(Some(tally))) => Ok(tally.sum_up(path)),
         Err(Ailment::Damaged) => Ok(Inspection {
             presence: Presence::Damaged,
             path: Some(path.to_owned()),
@@ -67,6 +76,7 @@ pub(super) fn inspect(path: &Path, asked: &Asked, until: Instant) -> Result<Insp
         }),
         Err(Ailment::Denied | Ailment::Unknown | Ailment::Endless) => Ok(unreadable(path)),
         Err(Ailment::Other(error)) => Err(failed(path, error)),
+        Err(Ailment::System(error)) => Err(failed(path, error)),
     }
 }
 
@@ -173,7 +183,7 @@ fn session(connection: &Connection, id: &NativeId) -> Result<Option<Row>, Ailmen
     }
 }
 
-fn columns(connection: &Connection, table: &str) -> Result<Vec<String>, Ailment> {
+pub(super) fn columns(connection: &Connection, table: &str) -> Result<Vec<String>, Ailment> {
     let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
     let names = statement.query_map([table], |row| row.get(0))?;
     Ok(names.collect::<Result<_, _>>()?)
@@ -185,14 +195,10 @@ pub(super) fn last_said(
     until: Instant,
     bytes: usize,
 ) -> Result<Conversation, CatalogError> {
-    let said = match open(path, asked.state.as_deref(), until) {
-        Ok(None) => return Ok(Conversation::default()),
-        Ok(Some(connection)) => said(&connection, &asked.id, bytes),
-        Err(Ok(ailment)) => Err(ailment),
-        Err(Err(error)) => return Err(error),
-    };
-    said.map_err(|ailment| match ailment {
+    let said = read(path, asked.state.as_deref(), until, |connection| said(connection, &asked.id, bytes));
+    said.map(Option::unwrap_or_default).map_err(|ailment| match ailment {
         Ailment::Other(error) => failed(path, error),
+        Ailment::System(error) => failed(path, error),
         Ailment::Damaged => failed(path, "it is damaged"),
         Ailment::Denied => failed(path, "it may not be read"),
         Ailment::Unknown => failed(path, "its tables are not known"),

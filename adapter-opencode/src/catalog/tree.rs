@@ -13,7 +13,7 @@ use super::{Asked, ROWS, Tally, failed, join, unreadable};
 use crate::transcript::{Message, Part};
 
 /// The longest file that is read, in bytes: as much as of a line in the files of other agents. It is held in memory.
-const FILE_LIMIT: u64 = 32 << 20;
+pub(super) const FILE_LIMIT: u64 = 32 << 20;
 
 /// How many bytes of a session are read: as much as of the files of other agents.
 const SESSION_LIMIT: u64 = 1 << 30;

@@ -1,0 +1,203 @@
+//! The list over all stores.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use session_core::error::CatalogError;
+use session_core::history::{
+    ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry, SessionKind, Unresumable,
+};
+use session_core::{EnvMap, NativeId};
+
+use super::super::READINGS;
+use super::super::reading::read;
+use super::error::DatabaseError;
+use super::stores::Stores;
+use super::{rows, trees};
+use crate::transcript::is_session_id;
+
+/// What all stores hold.
+#[derive(Debug, Default)]
+struct Found {
+    entries: Vec<SessionEntry>,
+    notices: Vec<Notice>,
+}
+
+impl Found {
+    fn notice(&mut self, path: &Path, kind: NoticeKind) {
+        self.notices.push(Notice { path: path.to_owned(), offset: None, kind });
+    }
+
+    fn trouble(&mut self, path: &Path, trouble: &DatabaseError) {
+        let kind = match trouble {
+            DatabaseError::TooMuch => NoticeKind::LimitReached,
+            DatabaseError::Other(cause) => NoticeKind::Unreadable(format!("{trouble}: {cause}")),
+            _ => NoticeKind::Unreadable(trouble.to_string()),
+        };
+        self.notice(path, kind);
+    }
+}
+
+/// Reads all stores: the databases, and what the tree holds.
+fn everything(
+    env: &EnvMap,
+    state: Option<&Path>,
+    reading: Duration,
+    only: Option<&str>,
+) -> Result<Found, CatalogError> {
+    let stores = Stores::of(env, state)?;
+    let mut found = Found::default();
+    let end = Instant::now() + reading * READINGS;
+    for path in &stores.databases {
+        let now = Instant::now();
+        if now >= end && path.symlink_metadata().is_ok() {
+            found.notice(path, NoticeKind::LimitReached);
+            continue;
+        }
+        let gathered =
+            read(path, state, (now + reading).min(end), |connection| rows::gather(connection, only));
+        match gathered {
+            Ok(None) => {}
+            Err(trouble) => found.trouble(path, &trouble),
+            Ok(Some(gathered)) => {
+                let entries = gathered.sessions.iter().map(|session| session.entry(path, state));
+                found.entries.extend(entries);
+                if gathered.skipped > 0 {
+                    found.notice(path, NoticeKind::SkippedLine);
+                }
+                if let Some(trouble) = gathered.trouble {
+                    found.trouble(path, &trouble);
+                }
+            }
+        }
+    }
+    let is_old = stores.has_database();
+    let tree = trees::gather(&stores.tree, state, end, only);
+    for (path, summary) in &tree.sessions {
+        let mut entry = summary.entry(path, state);
+        // A session that cannot be continued anyhow has its own reason.
+        if is_old && entry.resumable == Resumability::Yes {
+            entry.resumable = Resumability::No(Unresumable::OlderStore);
+        }
+        found.entries.push(entry);
+    }
+    if let Some(trouble) = &tree.trouble {
+        found.trouble(&stores.tree, trouble);
+    }
+    for path in &tree.skipped {
+        found.notice(path, NoticeKind::SkippedLine);
+    }
+    found.notices.extend(stores.notices);
+    Ok(found)
+}
+
+/// Every place that has the session, newest first.
+pub(in super::super) fn find(
+    env: &EnvMap,
+    state: Option<&Path>,
+    reading: Duration,
+    id: &NativeId,
+) -> Result<Vec<SessionEntry>, CatalogError> {
+    if !is_session_id(id.as_str()) {
+        return Ok(Vec::new());
+    }
+    let mut found = everything(env, state, reading, Some(id.as_str()))?;
+    found.entries.sort_by_key(|entry| std::cmp::Reverse((!is_of_tree(entry), entry.updated)));
+    if found.entries.is_empty() {
+        // What could not be read may hold it.
+        let unread = found.notices.into_iter().find_map(|notice| match notice.kind {
+            NoticeKind::Unreadable(why) => Some((notice.path, why)),
+            NoticeKind::LimitReached => {
+                Some((notice.path, "there is more in it than can be read".to_owned()))
+            }
+            _ => None,
+        });
+        if let Some((path, why)) = unread {
+            return Err(super::super::failed(&path, why));
+        }
+    }
+    Ok(found.entries)
+}
+
+/// The sessions that are asked for, newest first.
+pub(in super::super) fn list(
+    env: &EnvMap,
+    reading: Duration,
+    query: &ListQuery,
+) -> Result<Listing, CatalogError> {
+    let found = everything(env, query.state_dir.as_deref(), reading, None)?;
+    let mut listing = Listing { notices: found.notices, ..Listing::default() };
+    let mut sessions = newest_of_each(found.entries, &mut listing.notices);
+    let mut folders = Folders::default();
+    let scope = folders.scope(&query.scope);
+    sessions.retain(|entry| {
+        let kind = match query.kinds.as_slice() {
+            [] => entry.kind != SessionKind::Sidechain,
+            kinds => kinds.contains(&entry.kind),
+        };
+        kind && match &scope {
+            Scope::All => true,
+            scope => [&entry.cwd, &entry.last_cwd]
+                .into_iter()
+                .flatten()
+                .any(|folder| scope.holds(&folders.real(folder))),
+        }
+    });
+    let is_empty = |entry: &SessionEntry| entry.turns == Some(0);
+    listing.empty = sessions.iter().filter(|entry| is_empty(entry)).count() as u64;
+    if !query.with_empty {
+        sessions.retain(|entry| !is_empty(entry));
+    }
+    sessions.sort_by(|one, other| other.updated.cmp(&one.updated).then_with(|| one.id.cmp(&other.id)));
+    sessions.truncate(query.limit.unwrap_or(usize::MAX));
+    listing.sessions = sessions;
+    Ok(listing)
+}
+
+fn is_of_tree(entry: &SessionEntry) -> bool {
+    trees::root_of(&entry.source.path, entry.id.as_str()).is_some()
+}
+
+/// Each session once: that of a database before that of the tree, then the one that was written last.
+fn newest_of_each(entries: Vec<SessionEntry>, notices: &mut Vec<Notice>) -> Vec<SessionEntry> {
+    let mut kept: Vec<SessionEntry> = Vec::with_capacity(entries.len());
+    let mut places: HashMap<NativeId, usize> = HashMap::with_capacity(entries.len());
+    for mut entry in entries {
+        if let Some(&place) = places.get(&entry.id) {
+            let rank = |entry: &SessionEntry| (!is_of_tree(entry), entry.updated);
+            if rank(&entry) > rank(&kept[place]) {
+                std::mem::swap(&mut kept[place], &mut entry);
+            }
+            notices.push(Notice { path: entry.source.path, offset: None, kind: NoticeKind::OlderCopy });
+        } else {
+            places.insert(entry.id.clone(), kept.len());
+            kept.push(entry);
+        }
+    }
+    kept
+}
+
+/// Folders as real paths, and as written where they are gone.
+#[derive(Debug, Default)]
+struct Folders(HashMap<PathBuf, PathBuf>);
+
+impl Folders {
+    fn real(&mut self, folder: &Path) -> PathBuf {
+        if let Some(real) = self.0.get(folder) {
+            return real.clone();
+        }
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        self.0.insert(folder.to_owned(), real.clone());
+        real
+    }
+
+    fn scope(&mut self, scope: &Scope) -> Scope {
+        match scope {
+            Scope::All => Scope::All,
+            Scope::Exact(path) => Scope::Exact(self.real(path)),
+            Scope::Below(path) => Scope::Below(self.real(path)),
+            Scope::AnyBelow(paths) => Scope::AnyBelow(paths.iter().map(|path| self.real(path)).collect()),
+        }
+    }
+}
