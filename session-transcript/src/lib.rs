@@ -4,7 +4,14 @@
 mod catalog;
 mod find;
 mod fold;
+mod index;
+mod list;
 mod mend;
+mod pool;
+mod read;
 mod scan;
+mod scope;
+mod stamp;
+mod walk;
 
 pub use catalog::FileCatalog;
