@@ -4,7 +4,7 @@ use crate::{Outcome, cargo, root};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which group: `run`, `store`.
+    /// Which group: `run`, `store`, `transcripts`.
     group: String,
     /// What to hand to the benchmark, such as `--pairs 20`.
     #[arg(last = true)]
