@@ -1,6 +1,10 @@
 #![doc = include_str!("../README.md")]
 #![expect(dead_code, reason = "the fold is being built")]
 
+// The test format names the crate as others do.
+#[cfg(test)]
+extern crate self as session_transcript;
+
 mod catalog;
 mod find;
 mod fold;
@@ -15,3 +19,7 @@ mod stamp;
 mod walk;
 
 pub use catalog::FileCatalog;
+
+#[cfg(test)]
+#[path = "../tests/it/talk.rs"]
+mod talk;

@@ -30,6 +30,8 @@ pub(crate) struct Lister<'a> {
     pub(crate) index: Option<(&'a Path, &'a str)>,
     /// How many bytes of session files were read.
     pub(crate) count: &'a AtomicU64,
+    /// The clock that files are stamped by.
+    pub(crate) clock: fn() -> i64,
 }
 
 /// All files with one id, the one to be listed first.
@@ -73,6 +75,7 @@ impl Lister<'_> {
             state_dir: state_dir.as_deref(),
             exact: query.depth == Depth::Exact,
             count: self.count,
+            clock: self.clock,
         };
         let mut sessions = grouped(files);
         sessions.sort_unstable_by(|one, other| order(&one[0]).cmp(&order(&other[0])));
@@ -132,6 +135,7 @@ impl Lister<'_> {
             state_dir: walk.state_dir,
             exact: false,
             count: self.count,
+            clock: self.clock,
         };
         walked.files.sort_by(|one, other| order(one).cmp(&order(other)));
         let mut buffers = Buffers::default();
@@ -323,3 +327,7 @@ fn save(
         tracing::debug!(path = %path.display(), %error, "an index was not written");
     }
 }
+
+#[cfg(test)]
+#[path = "list_tests.rs"]
+mod tests;

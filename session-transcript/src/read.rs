@@ -11,7 +11,7 @@ use session_core::history::{FileKind, SessionSource};
 use crate::find::{is_inside, options};
 use crate::fold::{Digest, Folded};
 use crate::index::{Fresh, Index, Known};
-use crate::stamp::{Stamp, now};
+use crate::stamp::Stamp;
 use crate::walk::Seen;
 
 /// How much of a file's beginning and of its end a quick look reads.
@@ -34,6 +34,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) exact: bool,
     /// How many bytes were read.
     pub(crate) count: &'a AtomicU64,
+    /// The clock that files are stamped by.
+    pub(crate) clock: fn() -> i64,
 }
 
 /// Buffers of a thread.
@@ -108,7 +110,7 @@ impl Reader<'_> {
     fn open(&self, seen: &Seen) -> io::Result<(File, Stamp, i64)> {
         // It was a regular file a moment ago; what took its place must not make us wait.
         let file = options().open(&seen.path)?;
-        let taken = now();
+        let taken = (self.clock)();
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::other("it is no regular file"));
