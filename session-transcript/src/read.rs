@@ -10,7 +10,7 @@ use session_core::history::{FileKind, SessionSource};
 
 use crate::find::{is_inside, options};
 use crate::fold::{Digest, Folded};
-use crate::index::{Fresh, Index, Known};
+use crate::index::{Fresh, Index, Known, Stored};
 use crate::stamp::Stamp;
 use crate::walk::Seen;
 
@@ -73,11 +73,11 @@ impl<R: Read> Read for Counted<'_, R> {
 impl Reader<'_> {
     /// What a file holds, by as little reading as will do.
     pub(crate) fn digest(&self, buffers: &mut Buffers, seen: &Seen) -> io::Result<Digested> {
-        let known = self.index.get(&seen.path);
-        if let Some((known, encoded)) = known
-            && known.trusted
-            && known.stamp == seen.stamp
-            && let Some(digest) = Index::digest(encoded)
+        let stored = self.index.get(&seen.path);
+        if let Some(stored) = stored
+            && stored.known.trusted
+            && stored.known.stamp == seen.stamp
+            && let Some(digest) = stored.digest()
         {
             return Ok(Digested { digest, stamp: seen.stamp, fresh: None });
         }
@@ -86,8 +86,8 @@ impl Reader<'_> {
         if seen.file.packed {
             return Ok(Digested { digest: Digest::default(), stamp, fresh: None });
         }
-        let went_on = match known {
-            Some((known, encoded)) => self.go_on(&mut file, stamp, known, encoded)?,
+        let went_on = match stored {
+            Some(stored) => self.go_on(&mut file, stamp, &stored)?,
             None => None,
         };
         let digest = match went_on {
@@ -128,14 +128,14 @@ impl Reader<'_> {
         &self,
         file: &mut Counted<'_, File>,
         stamp: Stamp,
-        known: Known,
-        encoded: &[u8],
+        stored: &Stored<'_>,
     ) -> io::Result<Option<Digest>> {
+        let known = stored.known;
         let added = stamp.size.saturating_sub(known.stamp.size);
         if added == 0 || !stamp.is_same_file(&known.stamp) || (!self.exact && added > QUICK_ADDED) {
             return Ok(None);
         }
-        let Some(mut digest) = Index::digest(encoded) else { return Ok(None) };
+        let Some(mut digest) = self.index.digest_with_memory(stored) else { return Ok(None) };
         if digest.folded > stamp.size || guard(file, digest.folded)? != known.guard {
             return Ok(None);
         }
