@@ -4,7 +4,10 @@
 mod catalog;
 mod find;
 mod fold;
+mod lines;
 mod mend;
 mod scan;
+mod summary;
 
 pub use catalog::FileCatalog;
+pub use summary::{Bill, Counts, Summary};
