@@ -9,6 +9,7 @@ mod catalog;
 mod find;
 mod fold;
 mod index;
+mod lines;
 mod list;
 mod mend;
 mod pool;
@@ -16,9 +17,11 @@ mod read;
 mod scan;
 mod scope;
 mod stamp;
+mod summary;
 mod walk;
 
 pub use catalog::FileCatalog;
+pub use summary::{Bill, Counts, Summary};
 
 #[cfg(test)]
 #[path = "../tests/it/talk.rs"]

@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use session_core::TranscriptFormat;
-use session_core::history::{FileKind, SessionSource};
+use session_core::history::FileKind;
 
 use crate::find::{is_inside, options};
 use crate::fold::{Digest, Folded};
@@ -94,7 +94,7 @@ impl Reader<'_> {
             Some(digest) => digest,
             None if self.exact || stamp.size <= 2 * WINDOW as u64 => self.whole(&mut file, stamp)?,
             None => {
-                let digest = self.glance(&mut file, stamp, seen, buffers)?;
+                let digest = self.glance(&mut file, stamp, buffers)?;
                 return Ok(Digested { digest, stamp, fresh: None });
             }
         };
@@ -158,7 +158,6 @@ impl Reader<'_> {
         &self,
         file: &mut Counted<'_, File>,
         stamp: Stamp,
-        seen: &Seen,
         buffers: &mut Buffers,
     ) -> io::Result<Digest> {
         let Buffers { head, tail } = buffers;
@@ -167,17 +166,12 @@ impl Reader<'_> {
         loop {
             read_at(file, 0, window, head)?;
             let digest = Digest::glance(self.format, head, tail);
-            if has_prompt(&digest, seen) || window >= LONGEST_HEAD || window as u64 >= stamp.size {
+            if digest.has_prompt() || window >= LONGEST_HEAD || window as u64 >= stamp.size {
                 return Ok(digest);
             }
             window *= 4;
         }
     }
-}
-
-fn has_prompt(digest: &Digest, seen: &Seen) -> bool {
-    let source = SessionSource { path: PathBuf::new(), state_dir: None };
-    digest.entry(&seen.file, source).first_prompt.is_some()
 }
 
 /// Reads so many bytes from there on, as far as they are there.
