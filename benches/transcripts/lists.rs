@@ -42,7 +42,9 @@ pub(crate) fn claude(bench: &mut Bench<'_>) {
         "L1 list, no index; 64 KiB of both ends of each file",
         Some(1.0),
         rounds,
-        || drop(floors::read_ends(&projects, 1, true)),
+        || {
+            floors::read_ends(&projects, 1, true);
+        },
         |runtime| drop(list(runtime, &bare, &quick)),
     );
 
@@ -53,7 +55,9 @@ pub(crate) fn claude(bench: &mut Bench<'_>) {
         "L3 first index, all read; usage of each line, one thread",
         Some(0.6),
         whole,
-        || drop(floors::usage(&projects, 1)),
+        || {
+            floors::usage(&projects, 1);
+        },
         |runtime| {
             drop(fs::remove_file(&index));
             drop(list(runtime, &indexed, &exact));
@@ -63,7 +67,9 @@ pub(crate) fn claude(bench: &mut Bench<'_>) {
         "L3 the same; newlines counted, one thread",
         None,
         whole,
-        || drop(floors::newlines(&projects, 1)),
+        || {
+            floors::newlines(&projects, 1);
+        },
         |runtime| {
             drop(fs::remove_file(&index));
             drop(list(runtime, &indexed, &exact));
@@ -160,7 +166,9 @@ pub(crate) fn codex(bench: &mut Bench<'_>) {
         "L6 list of Codex, no index; 64 KiB of the beginning of each file",
         Some(1.0),
         rounds,
-        || drop(floors::read_ends(&dir, 4, false)),
+        || {
+            floors::read_ends(&dir, 4, false);
+        },
         |runtime| drop(list(runtime, &catalog, &quick)),
     );
 }

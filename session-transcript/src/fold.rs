@@ -2,6 +2,7 @@
 
 mod blocks;
 mod chain;
+mod glance;
 mod notes;
 mod part;
 mod replies;
@@ -18,6 +19,7 @@ use session_core::{NativeId, Timestamp, TranscriptFormat, Usage};
 
 use self::blocks::{Block, Blocks};
 use self::chain::{Chain, Place, Taken};
+pub(crate) use self::glance::{Buffers, FIRST};
 use self::notes::Notes;
 use self::part::{Part, Tail};
 pub(crate) use self::replies::Replies;
@@ -281,7 +283,7 @@ impl Digest {
     fn resumable(&self, kind: SessionKind) -> Resumability {
         if self.records == 0 && (self.skipped > 0 || self.torn) {
             Resumability::No(Unresumable::Damaged)
-        } else if !self.notes.talk().said {
+        } else if !self.notes.talk().said && self.whole {
             Resumability::No(Unresumable::Empty)
         } else if kind == SessionKind::Sidechain {
             Resumability::No(Unresumable::Sidechain)
@@ -311,11 +313,6 @@ impl Digest {
     /// Takes back what going on needs.
     pub(crate) fn remember(&mut self, memory: Memory) {
         self.memory = memory;
-    }
-
-    /// Whether something was said that a list can show.
-    pub(crate) fn has_prompt(&self) -> bool {
-        self.notes.talk().first_prompt.is_some()
     }
 
     /// The folders that it names, for a list of one folder.

@@ -30,7 +30,12 @@ impl Serialize for Chain {
                 .iter()
                 .map(|(id, print)| (id.to_le_bytes(), print.to_le_bytes(), point(id)))
                 .collect(),
-            prints: self.prints.difference(&named).map(|print| print.to_le_bytes()).collect(),
+            prints: self
+                .prints
+                .iter()
+                .filter(|print| !named.contains(print))
+                .map(|print| print.to_le_bytes())
+                .collect(),
             forgot: self.forgot,
             tip: self.tip,
             reply: reply.map(|reply| reply.0.to_le_bytes()),
