@@ -118,8 +118,7 @@ fn appended(bench: &mut Bench<'_>, projects: &Path, scratch: &Path) {
         }
     }
     let exact = query(Depth::Exact);
-    let catalog =
-        |name: &str| FileCatalog::new(claude_of(&dir)).index(scratch.join(name));
+    let catalog = |name: &str| FileCatalog::new(claude_of(&dir)).index(scratch.join(name));
     let (still, growing) = (catalog("still"), catalog("growing"));
     let mut lines = 0;
     let mut append = || {
