@@ -62,6 +62,7 @@ impl Lister<'_> {
             state_dir: state_dir.as_deref(),
             sidechains,
             only: None,
+            names: &[],
             limit: self.limit,
         };
         let Walked { files, notices } = walk.run(roots);
@@ -115,11 +116,13 @@ impl Lister<'_> {
             ..ListQuery::default()
         };
         let Ok(real) = real_dir(state_dir) else { return Ok(Vec::new()) };
+        let names = self.format.file_names(id);
         let walk = Walk {
             format: self.format,
             state_dir: real.as_deref(),
             sidechains: false,
             only: Some(id),
+            names: &names,
             limit: self.limit,
         };
         let mut walked = walk.probe(roots);
@@ -140,7 +143,7 @@ impl Lister<'_> {
         let entries: Vec<_> = walked
             .files
             .into_iter()
-            .filter_map(|seen| examine(&reader, &mut buffers, &vec![seen], &query).entry)
+            .filter_map(|seen| examine(&reader, &mut buffers, &[seen], &query).entry)
             .collect();
         match walked.notices.into_iter().next() {
             // What was not looked at may hold it.
