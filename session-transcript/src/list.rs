@@ -223,7 +223,7 @@ fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &
             // It went away meanwhile.
             Err(error) if is_absent(&error) => {}
             Err(error) => {
-                examined.notices.push(notice(&seen.path, error));
+                examined.notices.push(notice(&seen.path, &error));
                 if examined.entry.is_none() {
                     let mut entry = SessionEntry::new(seen.file.id.clone(), source);
                     entry.bytes = Some(seen.stamp.size);

@@ -81,7 +81,7 @@ impl Walk<'_> {
                 }),
                 Ok(true) => walked.notices.push(notice(folder, "it leads out of the state dir")),
                 Err(error) if is_absent(&error) => {}
-                Err(error) => walked.notices.push(notice(folder, error)),
+                Err(error) => walked.notices.push(notice(folder, &error)),
             }
         }
         while !level.is_empty() {
@@ -143,7 +143,7 @@ impl Walk<'_> {
             Err(error) => {
                 // What went away meanwhile holds nothing; a file in the place of a folder neither.
                 if !is_absent(&error) {
-                    looked.found.notices.push(notice(&folder.path, error));
+                    looked.found.notices.push(notice(&folder.path, &error));
                 }
                 return looked;
             }
@@ -157,7 +157,7 @@ impl Walk<'_> {
             match child {
                 Ok(child) => self.child(folder, &child, &mut looked),
                 Err(error) => {
-                    looked.found.notices.push(notice(&folder.path, error));
+                    looked.found.notices.push(notice(&folder.path, &error));
                     return looked;
                 }
             }
@@ -200,7 +200,7 @@ impl Walk<'_> {
                 }
                 Ok(_) => {}
                 Err(error) if is_absent(&error) => return,
-                Err(error) => return looked.found.notices.push(notice(&path, error)),
+                Err(error) => return looked.found.notices.push(notice(&path, &error)),
             }
         }
         looked.folders.push(Folder { path, below, depth, archived: folder.archived });
@@ -231,7 +231,7 @@ impl Walked {
             Ok(_) => self.notices.push(notice(&path, "it is no regular file")),
             // It went away, or the link leads nowhere.
             Err(error) if is_absent(&error) => {}
-            Err(error) => self.notices.push(notice(&path, error)),
+            Err(error) => self.notices.push(notice(&path, &error)),
         }
     }
 }
