@@ -2,20 +2,20 @@
 
 mod blocks;
 mod chain;
+mod entry;
 mod glance;
 mod notes;
 mod part;
 mod replies;
+mod threads;
 
+use std::cell::Cell;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use session_core::history::{
-    Ancestor, Descent, Notice, NoticeKind, Resumability, SessionEntry, SessionFile, SessionKind,
-    SessionSource, Title, TitleSource, Unresumable,
-};
-use session_core::{NativeId, Timestamp, TranscriptFormat, Usage};
+use session_core::history::{Notice, NoticeKind};
+use session_core::{TranscriptFormat, Usage};
 
 use self::blocks::{Block, Blocks};
 use self::chain::{Chain, Place, Taken};
@@ -26,6 +26,11 @@ pub(crate) use self::replies::Replies;
 
 /// How much is read at once.
 const BLOCK: usize = 256 << 10;
+
+thread_local! {
+    /// Most files are small: to make room for each of them anew would take longer than to read it.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// How many notices are kept; of others, it is known how many there were.
 const NOTICES: usize = 32;
@@ -97,36 +102,25 @@ impl Digest {
     /// Folds what comes after [`folded`](Self::folded) bytes; `input` begins there and ends where the file did when it was
     /// opened. After [`Folded::Anew`] or an error, it is of no use any more.
     pub(crate) fn fold(&mut self, format: &dyn TranscriptFormat, input: impl Read) -> io::Result<Folded> {
-        let mut blocks = Blocks::new(input, self.folded, BLOCK);
-        let mut buffer = Vec::new();
         if !self.begin() {
             return Ok(Folded::Anew);
         }
-        while let Some(mut block) = blocks.next(buffer)? {
-            if self.open && !self.end_line(&mut block) {
-                return Ok(Folded::Anew);
-            }
-            let part = Part::read(format, &block);
-            if self.take(part, &block) == Folded::Anew {
+        let mut blocks = Blocks::new(input, self.folded, BLOCK);
+        let mut buffer = BUFFER.take();
+        while let Some(mut block) = blocks.next(std::mem::take(&mut buffer))? {
+            if self.take_block(format, &mut block, None) == Folded::Anew {
                 return Ok(Folded::Anew);
             }
             buffer = block.recycle();
+            if blocks.is_ended() {
+                break;
+            }
+        }
+        if buffer.len() <= 8 * BLOCK {
+            BUFFER.set(buffer);
         }
         self.finish();
         Ok(Folded::Done)
-    }
-
-    /// The same on so many threads: blocks are read apart from each other, and taken in their order.
-    pub(crate) fn fold_on(
-        &mut self,
-        threads: usize,
-        format: &dyn TranscriptFormat,
-        input: impl Read + Send,
-    ) -> io::Result<Folded> {
-        if threads < 2 {
-            return self.fold(format, input);
-        }
-        self.fold(format, input)
     }
 
     /// Whether it can go on.
@@ -138,6 +132,14 @@ impl Digest {
         self.lines -= u64::from(self.torn);
         self.torn = false;
         self.memory.present
+    }
+
+    fn take_block(&mut self, format: &dyn TranscriptFormat, block: &mut Block, part: Option<Part>) -> Folded {
+        if self.open && !self.end_line(block) {
+            return Folded::Anew;
+        }
+        let part = part.unwrap_or_else(|| Part::read(format, block));
+        self.take(part, block)
     }
 
     /// The last line was whole and had no end; now it has to end, or it was none.
@@ -227,71 +229,6 @@ impl Digest {
         digest
     }
 
-    /// The title that counts: one that was given, else the agent's, else a summary.
-    pub(crate) fn title(&self) -> Option<Title> {
-        let notes = &self.notes;
-        [
-            (&notes.given, TitleSource::Given),
-            (&notes.made_up, TitleSource::Agent),
-            (&notes.summary, TitleSource::Summary),
-        ]
-        .into_iter()
-        .find_map(|(title, source)| {
-            let text = title.as_ref().filter(|text| !text.trim().is_empty())?.clone();
-            Some(Title { text, source })
-        })
-    }
-
-    /// What a list shows of it.
-    pub(crate) fn entry(&self, file: &SessionFile, source: SessionSource) -> SessionEntry {
-        let notes = &self.notes;
-        let talk = notes.talk();
-        let kind = match file.kind {
-            session_core::history::FileKind::Sidechain => SessionKind::Sidechain,
-            session_core::history::FileKind::Session => notes.kind(),
-        };
-        let sidechain = kind == SessionKind::Sidechain && notes.main.lines == 0;
-        let turns = if sidechain { self.side_turns } else { self.turns };
-        let usage = if sidechain { self.usage_of_sidechains } else { self.running.unwrap_or(self.usage_new) };
-        let mut entry = SessionEntry::new(file.id.clone(), source);
-        entry.title = self.title();
-        entry.first_prompt = talk.first_prompt.clone().or_else(|| talk.first_command.clone());
-        entry.last_prompt = notes.last_noted.clone().or_else(|| talk.last_typed.clone());
-        entry.cwd.clone_from(&talk.cwd);
-        entry.last_cwd.clone_from(&talk.last_cwd);
-        entry.branch.clone_from(&talk.branch);
-        entry.began = notes.began.map(Timestamp::from_millis);
-        entry.updated = notes.updated.map(Timestamp::from_millis);
-        entry.turns = self.whole.then_some(turns);
-        entry.bytes = Some(self.bytes);
-        entry.parent = self.parent();
-        entry.kind = kind;
-        entry.resumable = self.resumable(kind);
-        entry.usage = self.whole.then_some(usage);
-        entry.model.clone_from(&talk.model);
-        entry.exact = self.whole;
-        entry.skipped_lines = self.skipped;
-        entry.torn_tail = self.torn;
-        entry
-    }
-
-    fn parent(&self) -> Option<Ancestor> {
-        let forked = |id: &String| Ancestor { id: NativeId::new(id.as_str()), descent: Descent::Forked };
-        self.notes.parent.clone().or_else(|| self.notes.origin.as_ref().map(forked))
-    }
-
-    fn resumable(&self, kind: SessionKind) -> Resumability {
-        if self.records == 0 && (self.skipped > 0 || self.torn) {
-            Resumability::No(Unresumable::Damaged)
-        } else if !self.notes.talk().said && self.whole {
-            Resumability::No(Unresumable::Empty)
-        } else if kind == SessionKind::Sidechain {
-            Resumability::No(Unresumable::Sidechain)
-        } else {
-            Resumability::Yes
-        }
-    }
-
     /// What was left out or put right: the first ones, and how many others there were.
     pub(crate) fn notices(&self, path: &Path) -> (Vec<Notice>, u64) {
         let torn = self.torn.then_some((self.folded, NoticeKind::TornTail));
@@ -300,24 +237,22 @@ impl Digest {
         (notices.collect(), self.notices_left_out)
     }
 
-    /// What each reply cost, for a total over several files.
-    pub(crate) const fn spent(&self) -> &Replies {
-        &self.memory.replies
-    }
-
-    /// What going on needs, and a list does not.
+    /// What has to be kept beside it, for going on and for totals over several files. It is of no use in a list.
     pub(crate) const fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// Takes back what going on needs.
+    /// Gives back what was kept beside it. Without it, a fold begins anew.
     pub(crate) fn remember(&mut self, memory: Memory) {
         self.memory = memory;
     }
 
-    /// The folders that it names, for a list of one folder.
-    pub(crate) fn folders(&self) -> impl Iterator<Item = &PathBuf> {
-        let talk = self.notes.talk();
-        talk.cwd.iter().chain(talk.last_cwd.iter().filter(|last| Some(*last) != talk.cwd.as_ref()))
+    /// What each reply cost, for a total over several files.
+    pub(crate) const fn spent(&self) -> &Replies {
+        &self.memory.replies
     }
 }
+
+#[cfg(test)]
+#[path = "fold_tests.rs"]
+mod tests;
