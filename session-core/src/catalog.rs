@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use crate::error::CatalogError;
 use crate::history::{
-    Entry, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionFile, SessionRoot,
-    SessionSource, TranscriptPage,
+    Entry, FolderKind, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionFile,
+    SessionRoot, SessionSource, TranscriptPage,
 };
 use crate::{Conversation, NativeId, Said, Version};
 
@@ -299,6 +299,23 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
 
     /// What a file is, by its path below a root. `None`: no session's.
     fn session_file(&self, _below: &Path) -> Option<SessionFile> {
+        None
+    }
+
+    /// What a folder holds, by its path below a root.
+    fn folder(&self, _below: &Path) -> FolderKind {
+        FolderKind::Sessions
+    }
+
+    /// The names that a session's file can have, where they follow from its id alone; none: a search has to look at
+    /// every name.
+    fn file_names(&self, _id: &NativeId) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// A text that is in every line that holds a title which stands for the session, and in few others: so that titles are
+    /// found without a look at every line.
+    fn title_mark(&self) -> Option<&str> {
         None
     }
 

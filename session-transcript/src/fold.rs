@@ -3,6 +3,7 @@
 mod blocks;
 mod chain;
 mod entry;
+mod glance;
 mod notes;
 mod part;
 mod replies;
@@ -18,6 +19,7 @@ use session_core::{TranscriptFormat, Usage};
 
 use self::blocks::{Block, Blocks};
 use self::chain::{Chain, Place, Taken};
+pub(crate) use self::glance::{Buffers, FIRST};
 use self::notes::Notes;
 use self::part::{Part, Tail};
 pub(crate) use self::replies::Replies;

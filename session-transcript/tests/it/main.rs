@@ -3,5 +3,8 @@
 
 mod format;
 mod hostile;
+mod list;
+mod list_hostile;
 mod mend;
 mod search;
+mod talk;
