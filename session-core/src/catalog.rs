@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use crate::error::CatalogError;
 use crate::history::{
-    Entry, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionFile, SessionRoot,
-    SessionSource, TranscriptPage,
+    Entry, HistoryBase, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionFile,
+    SessionRoot, SessionSource, Title, TranscriptPage,
 };
 use crate::{Conversation, NativeId, Said, Version};
 
@@ -288,6 +288,28 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
 
     /// What a file is, by its path below a root. `None`: no session's.
     fn session_file(&self, _below: &Path) -> Option<SessionFile> {
+        None
+    }
+
+    /// Of a file that holds a later part of a session alone, the part's own id, by its path below a root.
+    fn segment(&self, _below: &Path) -> Option<NativeId> {
+        None
+    }
+
+    /// Where the history begins that the file of this header goes on from. `None`: in the file itself. Total over all
+    /// bytes.
+    fn base(&self, _header: &[u8]) -> Option<HistoryBase> {
+        None
+    }
+
+    /// The file beside the sessions that holds titles, one a line; of several for a session, the last is valid.
+    fn titles(&self, _state_dir: Option<&Path>) -> Option<PathBuf> {
+        None
+    }
+
+    /// What a line of [that file](Self::titles) says: a session and its title, empty where it was taken back. `None`: it is
+    /// no record of it. Total over all bytes.
+    fn title(&self, _line: &[u8]) -> Option<(NativeId, Title)> {
         None
     }
 
