@@ -5,6 +5,8 @@ mod catalog;
 mod find;
 mod fold;
 mod mend;
+mod packed;
 mod scan;
 
 pub use catalog::FileCatalog;
+pub use packed::unpack_to;
