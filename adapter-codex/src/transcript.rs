@@ -55,6 +55,9 @@ const ARCHIVE: &str = "archived_sessions";
 /// number, and does not see what a fork begins with.
 const NUMBERED_SINCE: [u64; 3] = [0, 148, 0];
 
+/// The oldest version that reads packed files; older ones do not see them.
+const UNPACKS_SINCE: [u64; 3] = [0, 137, 0];
+
 /// `rollout-<local time>-<id>`, which may be followed by `_<segment>`, as the date and what stands behind it.
 fn stem(name: &str) -> Option<(&str, &str)> {
     let name = name.strip_prefix("rollout-")?;
@@ -96,6 +99,10 @@ impl TranscriptFormat for CodexTranscripts {
 
     fn is_packed(&self, name: &str) -> bool {
         name.ends_with(".jsonl.zst")
+    }
+
+    fn unpacks_since(&self) -> Option<[u64; 3]> {
+        Some(UNPACKS_SINCE)
     }
 
     fn roots(&self, state_dir: Option<&Path>) -> Vec<SessionRoot> {

@@ -275,10 +275,15 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
     /// Whether a file of this name, found below a folder to search, is the session's.
     fn is_file_of(&self, name: &str, query: &SessionQuery<'_>) -> bool;
 
-    /// Whether a file of this name is packed in a way that nobody here can read, though the agent can: then nothing is
-    /// known of what it holds, and nothing is done to it.
+    /// Whether a file of this name is packed. What really is, its first bytes tell; of two files whose names differ in this
+    /// alone, the one that is not packed is valid.
     fn is_packed(&self, _name: &str) -> bool {
         false
+    }
+
+    /// The oldest version of the agent that reads packed files.
+    fn unpacks_since(&self) -> Option<[u64; 3]> {
+        None
     }
 
     /// The folders that hold sessions: in a state dir, or in the agent's own place. None at all where nobody can tell.
