@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use session_core::history::{
-    Entry, FileKind, HistoryBase, LineFacts, SessionFile, SessionRoot, Title,
-};
+use session_core::history::{Entry, FileKind, HistoryBase, LineFacts, SessionFile, SessionRoot, Title};
 use session_core::{
     Below, EnvMap, NativeId, Places, RecordFacts, RecordKind, Said, SessionQuery, Speaker, TranscriptFormat,
 };
@@ -116,15 +114,11 @@ impl TranscriptFormat for CodexTranscripts {
     fn session_file(&self, below: &Path) -> Option<SessionFile> {
         let name = below.file_name()?.to_str()?;
         let (id, _) = ids(name)?;
-        Some(SessionFile {
-            id: NativeId::new(id),
-            kind: FileKind::Session,
-            packed: self.is_packed(name),
-        })
+        Some(SessionFile { id: NativeId::new(id), kind: FileKind::Session, packed: self.is_packed(name) })
     }
 
-    fn segment(&self, below: &Path) -> Option<NativeId> {
-        ids(below.file_name()?.to_str()?)?.1.map(NativeId::new)
+    fn segment(&self, name: &str) -> Option<NativeId> {
+        ids(name)?.1.map(NativeId::new)
     }
 
     fn base(&self, header: &[u8]) -> Option<HistoryBase> {

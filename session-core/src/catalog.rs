@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use crate::error::CatalogError;
 use crate::history::{
-    Entry, HistoryBase, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionFile,
-    SessionRoot, SessionSource, Title, TranscriptPage,
+    Entry, FolderKind, HistoryBase, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry,
+    SessionFile, SessionRoot, SessionSource, Title, TranscriptPage,
 };
 use crate::{Conversation, NativeId, Said, Version};
 
@@ -296,8 +296,9 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
         None
     }
 
-    /// Of a file that holds a later part of a session alone, the part's own id, by its path below a root.
-    fn segment(&self, _below: &Path) -> Option<NativeId> {
+    /// Of a file of this name that may hold a later part of a session alone, the part's own id. Where it has no
+    /// [base](Self::base), it is a session of its own, with that id.
+    fn segment(&self, _name: &str) -> Option<NativeId> {
         None
     }
 
@@ -316,6 +317,17 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
     /// no record of it. Total over all bytes.
     fn title(&self, _line: &[u8]) -> Option<(NativeId, Title)> {
         None
+    }
+
+    /// What a folder holds, by its path below a root.
+    fn folder(&self, _below: &Path) -> FolderKind {
+        FolderKind::Sessions
+    }
+
+    /// The names that a session's file can have, where they follow from its id alone; none: a search has to look at
+    /// every name.
+    fn file_names(&self, _id: &NativeId) -> Vec<String> {
+        Vec::new()
     }
 
     /// What a line is, in short. `None`: it is no record of this format. Total over all bytes, and cheap: it is called for

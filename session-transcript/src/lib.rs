@@ -4,9 +4,16 @@
 mod catalog;
 mod find;
 mod fold;
+mod index;
+mod list;
 mod mend;
 mod packed;
+mod pool;
+mod read;
 mod scan;
+mod scope;
+mod stamp;
+mod walk;
 
 pub use catalog::FileCatalog;
 pub use packed::unpack_to;

@@ -75,7 +75,10 @@ pub(crate) struct Unpack<R> {
 
 impl<R> std::fmt::Debug for Unpack<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Unpack").field("left", &self.left).field("in_part", &self.in_part).finish_non_exhaustive()
+        f.debug_struct("Unpack")
+            .field("left", &self.left)
+            .field("in_part", &self.in_part)
+            .finish_non_exhaustive()
     }
 }
 
@@ -125,7 +128,8 @@ impl<R: Read> Unpack<R> {
                     return Ok(true);
                 }
                 Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
-                    length, ..
+                    length,
+                    ..
                 })) => {
                     let length = u64::from(length);
                     if io::copy(&mut self.source.by_ref().take(length), &mut io::sink())? < length {

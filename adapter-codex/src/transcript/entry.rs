@@ -2,8 +2,8 @@
 
 use serde::Deserialize as _;
 use serde_json::Value;
-use session_core::history::{Block, Entry, EntryKind, RawTime};
 use session_core::RecordKind;
+use session_core::history::{Block, Entry, EntryKind, RawTime};
 
 use super::record::Record;
 use crate::wire::{Tokens, usage};
@@ -150,7 +150,8 @@ fn thoughts(payload: &Value) -> Vec<Block> {
 fn output(output: &Value) -> (String, bool) {
     match output {
         Value::String(text) => {
-            let inner: Option<Value> = text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten();
+            let inner: Option<Value> =
+                text.starts_with('{').then(|| serde_json::from_str(text).ok()).flatten();
             let code = inner.as_ref().and_then(|inner| inner["metadata"]["exit_code"].as_i64());
             let words = inner.as_ref().filter(|_| code.is_some()).and_then(|inner| inner["output"].as_str());
             (words.unwrap_or(text).to_owned(), code.is_some_and(|code| code != 0))

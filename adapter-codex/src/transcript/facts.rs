@@ -26,15 +26,18 @@ pub(super) fn facts(line: &[u8]) -> Option<LineFacts<'_>> {
         }
         ("turn_context", _) => filled(record.payload.model.take()).map_or(LineRole::Other, LineRole::Model),
         ("compacted", _) => LineRole::Boundary,
-        ("token_usage_record", _) => {
-            record.payload.thread_token_usage.map_or(LineRole::Other, |total| LineRole::RunningTotal(usage(total)))
-        }
+        ("token_usage_record", _) => record
+            .payload
+            .thread_token_usage
+            .map_or(LineRole::Other, |total| LineRole::RunningTotal(usage(total))),
         (_, RecordKind::Prompt) => {
             LineRole::Prompt { text: record.into_text(), command: false, queued: false }
         }
         (_, RecordKind::Answer) => LineRole::Reply { reply: None, usage: None, model: None },
         ("event_msg", RecordKind::Other) => event(&record),
-        ("response_item", _) if words(record.payload.kind.as_ref()).ends_with("_output") => LineRole::Returned,
+        ("response_item", _) if words(record.payload.kind.as_ref()).ends_with("_output") => {
+            LineRole::Returned
+        }
         _ => LineRole::Other,
     };
     Some(facts)
@@ -65,7 +68,8 @@ fn origin(header: &Payload<'_>) -> (Option<Ancestor>, SessionKind) {
     };
     let is_helper =
         matches!(header.source, Source::Subagent(_)) || words(header.thread_source.as_ref()) == "subagent";
-    let id = |text: Option<&Text<'_>>| text.map(Text::as_str).filter(|id| is_thread_id(id)).map(NativeId::new);
+    let id =
+        |text: Option<&Text<'_>>| text.map(Text::as_str).filter(|id| is_thread_id(id)).map(NativeId::new);
     let parent = id(spawned_by).or_else(|| id(header.parent_thread_id.as_ref()));
     let forked = id(header.forked_from_id.as_ref()).or_else(|| {
         let base = id(header.history_base.as_ref()?.thread_id.as_ref());

@@ -114,7 +114,9 @@ impl<'a> Record<'a> {
             cwd: payload.text("cwd"),
             id: payload.text("id"),
             history_mode: payload.text("history_mode"),
-            history_base: payload.has("history_base").then(|| payload.borrowed("history_base").unwrap_or_default()),
+            history_base: payload
+                .has("history_base")
+                .then(|| payload.borrowed("history_base").unwrap_or_default()),
             source: payload.borrowed("source").unwrap_or_default(),
             thread_source: payload.text("thread_source"),
             forked_from_id: payload.text("forked_from_id"),
@@ -150,7 +152,9 @@ impl<'a> Record<'a> {
     /// they hold what the agent puts in, too.
     pub(super) fn what(&self) -> RecordKind {
         match self.event() {
-            ("user_message", _) | ("item_completed", "UserMessage") if !self.is_injected() => RecordKind::Prompt,
+            ("user_message", _) | ("item_completed", "UserMessage") if !self.is_injected() => {
+                RecordKind::Prompt
+            }
             ("agent_message", _) | ("item_completed", "AgentMessage") => RecordKind::Answer,
             _ => RecordKind::Other,
         }
