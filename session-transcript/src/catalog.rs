@@ -1,6 +1,5 @@
 //! The catalog: find, scan, sum up.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -17,6 +16,7 @@ use session_core::{
 use crate::find::{Found, find, is_denied};
 use crate::list::Lister;
 use crate::mend::{end_last_line, number_records, stays_in, unarchive};
+use crate::packed::{Content, is_packed};
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
 
 /// A catalog of sessions that lie in one file each.
@@ -106,7 +106,7 @@ impl<F: TranscriptFormat> FileCatalog<F> {
                 state_dir: state_dir.as_deref(),
                 version: version.as_ref(),
             };
-            work(&format, readable(&*format, find(&*format, &query, &places, limit)?)?)
+            work(&format, find(&*format, &query, &places, limit)?)
         });
         done.await.unwrap_or_else(|error| {
             Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
@@ -146,7 +146,8 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
                 Err(failed(&path, io::Error::new(io::ErrorKind::PermissionDenied, "it may not be read")))
             }
             Found::File(path, file) => {
-                last_said(format, file.take(READ_LIMIT), bytes).map_err(|error| failed(&path, error))
+                let said = Content::of(file).and_then(|file| last_said(format, file.take(READ_LIMIT), bytes));
+                said.map_err(|error| failed(&path, error))
             }
         };
         self.with_file(query, read).await
@@ -173,6 +174,10 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
                     .into_iter()
                     .flatten()
                     .try_for_each(|path| stays_in(path, dir))?;
+            }
+            if mend != Mend::Unarchive && is_packed(&place)? {
+                // What is appended to a packed file ruins it.
+                return Ok(false);
             }
             match (mend, home) {
                 (Mend::EndLastLine, _) => end_last_line(&place, bytes),
@@ -217,18 +222,6 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
     }
 }
 
-/// A packed file may hold anything: that is no answer.
-fn readable(format: &dyn TranscriptFormat, found: Found) -> Result<Found, CatalogError> {
-    match &found {
-        Found::File(path, _)
-            if path.file_name().and_then(OsStr::to_str).is_some_and(|name| format.is_packed(name)) =>
-        {
-            Err(failed(path, io::Error::new(io::ErrorKind::Unsupported, "it is packed")))
-        }
-        _ => Ok(found),
-    }
-}
-
 fn root(places: &Places) -> PathBuf {
     places.exact.first().or(places.below.first().map(|below| &below.folder)).cloned().unwrap_or_default()
 }
@@ -248,8 +241,15 @@ fn look(format: &dyn TranscriptFormat, found: Found) -> Result<Inspection, Catal
 /// Reads the file, or as much of it as is worth the time; its size is told whole.
 fn scan_file(format: &dyn TranscriptFormat, file: File) -> io::Result<Tally> {
     let bytes = file.metadata()?.len();
-    let mut tally = scan(format, file.take(READ_LIMIT))?;
-    if bytes > READ_LIMIT {
+    let mut file = Content::of(file)?;
+    let mut tally = scan(format, file.by_ref().take(READ_LIMIT))?;
+    if file.is_packed() {
+        // Nothing can be appended to it as it is, so no end of a line can be missing.
+        tally.open_tail = false;
+        tally.torn_tail |= file.is_in_part();
+        tally.needs_version = tally.needs_version.max(format.unpacks_since());
+    }
+    if tally.bytes >= READ_LIMIT && (file.is_packed() || bytes > READ_LIMIT) {
         // Where the reading stopped is not where the file ends.
         (tally.torn_tail, tally.open_tail) = (false, false);
     }

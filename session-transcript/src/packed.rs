@@ -44,6 +44,14 @@ impl Content<File> {
     }
 }
 
+/// Whether there is a file that is packed, by its first bytes.
+pub(crate) fn is_packed(path: &Path) -> io::Result<bool> {
+    if !path.symlink_metadata()?.is_file() {
+        return Ok(false);
+    }
+    Ok(Content::of(no_links(&mut options()).open(path)?)?.is_packed())
+}
+
 impl<R: Read> Content<R> {
     pub(crate) const fn is_packed(&self) -> bool {
         matches!(self, Self::Packed(_))

@@ -4,4 +4,5 @@
 mod format;
 mod hostile;
 mod mend;
+mod packed;
 mod search;
