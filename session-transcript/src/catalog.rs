@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use session_core::error::CatalogError;
+use session_core::history::{PageQuery, SessionSource, TranscriptPage};
 use session_core::{
-    Conversation, Inspection, Mend, Places, Presence, SessionCatalog, SessionQuery, TranscriptFormat,
+    Conversation, Inspection, Mend, NativeId, Places, Presence, SessionCatalog, SessionQuery, TranscriptFormat,
     async_trait,
 };
 
-use crate::find::{Found, find, is_denied};
+use crate::find::{Found, find, is_denied, open};
+use crate::page::{Limits, Transcript, page};
 use crate::mend::{end_last_line, number_records, stays_in, unarchive};
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
 
@@ -69,6 +71,25 @@ impl<F: TranscriptFormat> FileCatalog<F> {
         done.await.unwrap_or_else(|error| {
             Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
         })
+    }
+
+    /// Opens a file that was found before, and does something with it, on the blocking pool.
+    async fn with_source<T: Send + 'static>(
+        &self,
+        source: &SessionSource,
+        work: impl FnOnce(Transcript<'_>) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, CatalogError> {
+        let (format, source) = (Arc::clone(&self.format), source.clone());
+        let path = source.path.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            let path = source.path;
+            let file = open_source(&*format, &path, source.state_dir.as_deref())?;
+            let metadata = file.metadata().map_err(|error| failed(&path, error))?;
+            let transcript = Transcript { format: &*format, path: &path, file: &file, metadata: &metadata };
+            work(transcript).map_err(|error| failed(&path, error))
+        });
+        done.await
+            .unwrap_or_else(|error| Err(CatalogError { path, source: io::Error::other(error).into() }))
     }
 }
 
@@ -146,6 +167,25 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
         }
         Ok(done)
     }
+
+    /// # Errors
+    /// [`CatalogError`] when the file is not there or cannot be read, and for a cursor of another file, or of one that was
+    /// cut or rewritten since.
+    ///
+    /// # Cancel safety
+    /// Nothing is written. A dropped future leaves a read of at most one page running on the blocking pool.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn page(
+        &self,
+        _: &NativeId,
+        source: &SessionSource,
+        query: &PageQuery,
+    ) -> Result<TranscriptPage, CatalogError> {
+        let query = query.clone();
+        self.with_source(source, move |transcript| page(transcript, &query, Limits::PAGE)).await
+    }
 }
 
 /// A packed file may hold anything: that is no answer.
@@ -157,6 +197,21 @@ fn readable(format: &dyn TranscriptFormat, found: Found) -> Result<Found, Catalo
             Err(failed(path, io::Error::new(io::ErrorKind::Unsupported, "it is packed")))
         }
         _ => Ok(found),
+    }
+}
+
+/// A file that was found before: now it has to be there.
+pub(crate) fn open_source(
+    format: &dyn TranscriptFormat,
+    path: &Path,
+    state_dir: Option<&Path>,
+) -> Result<File, CatalogError> {
+    match readable(format, open(path, state_dir)?)? {
+        Found::File(_, file) => Ok(file),
+        Found::Nothing => Err(failed(path, io::Error::new(io::ErrorKind::NotFound, "it is not there"))),
+        Found::Unusable(_) => {
+            Err(failed(path, io::Error::new(io::ErrorKind::PermissionDenied, "it may not be read")))
+        }
     }
 }
 

@@ -5,6 +5,8 @@ mod catalog;
 mod find;
 mod fold;
 mod mend;
+mod page;
+mod read;
 mod scan;
 
 pub use catalog::FileCatalog;
