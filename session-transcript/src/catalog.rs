@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use session_core::error::CatalogError;
-use session_core::history::{ListQuery, Listing, SessionEntry, SessionRoot};
+use session_core::history::{
+    ListQuery, Listing, PageQuery, SessionEntry, SessionRoot, SessionSource, TranscriptPage,
+};
 use session_core::{
     Conversation, Inspection, Mend, NativeId, Places, Presence, SessionCatalog, SessionQuery,
     TranscriptFormat, async_trait,
@@ -16,7 +18,9 @@ use session_core::{
 use crate::find::{Found, find, is_denied};
 use crate::list::Lister;
 use crate::mend::{end_last_line, number_records, stays_in, unarchive};
+use crate::opened::Opened;
 use crate::packed::{Content, is_packed};
+use crate::page::{Limits, Transcript, page};
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
 
 /// A catalog of sessions that lie in one file each.
@@ -112,6 +116,23 @@ impl<F: TranscriptFormat> FileCatalog<F> {
             Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
         })
     }
+
+    /// Opens a file that was found before, and does something with it, on the blocking pool.
+    async fn with_source<T: Send + 'static>(
+        &self,
+        source: &SessionSource,
+        work: impl FnOnce(Transcript<'_>) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, CatalogError> {
+        let (format, source) = (Arc::clone(&self.format), source.clone());
+        let path = source.path.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            let path = source.path;
+            let opened = Opened::at(&path, source.state_dir.as_deref())?;
+            let transcript = Transcript { format: &*format, path: &path, opened: &opened };
+            work(transcript).map_err(|error| failed(&path, error))
+        });
+        done.await.unwrap_or_else(|error| Err(CatalogError { path, source: io::Error::other(error).into() }))
+    }
 }
 
 #[async_trait]
@@ -192,6 +213,25 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
             tracing::warn!(path = %path.display(), ?mend, "a session's file was mended");
         }
         Ok(done)
+    }
+
+    /// # Errors
+    /// [`CatalogError`] when the file is not there or cannot be read, and for a cursor of another file, or of one that was
+    /// cut or rewritten since.
+    ///
+    /// # Cancel safety
+    /// Nothing is written. A dropped future leaves a read of at most one page running on the blocking pool.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn page(
+        &self,
+        _: &NativeId,
+        source: &SessionSource,
+        query: &PageQuery,
+    ) -> Result<TranscriptPage, CatalogError> {
+        let query = query.clone();
+        self.with_source(source, move |transcript| page(transcript, &query, Limits::PAGE)).await
     }
 
     /// # Errors

@@ -57,7 +57,7 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
 
 /// Links are followed in the agent's own place, as the agents do. A state dir is written by the agent and all that it runs:
 /// there, a link that leads out of it may lead into another mailbox.
-fn open(path: &Path, state_dir: Option<&Path>) -> Result<Found, CatalogError> {
+pub(crate) fn open(path: &Path, state_dir: Option<&Path>) -> Result<Found, CatalogError> {
     // The kind first: opening a device may have an effect.
     let opened = fs::metadata(path).and_then(|metadata| {
         if !metadata.is_file() {

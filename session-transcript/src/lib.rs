@@ -1,13 +1,16 @@
 #![doc = include_str!("../README.md")]
 #![expect(dead_code, reason = "the fold is being built")]
 
+mod backward;
 mod catalog;
 mod find;
 mod fold;
 mod index;
 mod list;
 mod mend;
+mod opened;
 mod packed;
+mod page;
 mod pool;
 mod read;
 mod scan;

@@ -185,15 +185,22 @@ impl Tally {
     }
 }
 
-/// The whole record at the end of a line that begins with half of one, or with NULs.
-///
-/// From the end: an object inside of the record does not reach to the end of the line, so the first one that
-/// does is the record itself, and each try is as short as the object. A record that does not count is left: it
-/// could be a part of the torn half.
+/// The whole record at the end of a line that begins with half of one, or with NULs. A record that does not count is left:
+/// it could be a part of the torn half.
 fn glued(format: &dyn TranscriptFormat, line: &[u8]) -> Option<RecordFacts> {
-    memchr::memmem::rfind_iter(line, b"{\"")
-        .filter_map(|at| format.record(&line[at..]))
-        .find(|facts| facts.kind != RecordKind::Other)
+    let whole = |rest: &[u8]| format.record(rest).filter(|facts| facts.kind != RecordKind::Other);
+    resync(line, whole).map(|(_, facts)| facts)
+}
+
+/// How many places are tried. A record has fewer objects in it, and each try of a made-up line may cost all of the rest.
+const TRIES: usize = 10_000;
+
+/// The record at the end of a line, and where it begins.
+///
+/// From the end: an object inside of the record does not reach to the end of the line, so the first one that does is the
+/// record itself, and each try is as short as the object.
+pub(crate) fn resync<T>(line: &[u8], whole: impl Fn(&[u8]) -> Option<T>) -> Option<(usize, T)> {
+    memchr::memmem::rfind_iter(line, b"{\"").take(TRIES).find_map(|at| Some((at, whole(&line[at..])?)))
 }
 
 #[cfg(test)]

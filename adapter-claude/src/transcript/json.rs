@@ -1,0 +1,194 @@
+//! A reader of JSON that steps over what nobody asks for. It takes every text that is JSON, and refuses what is cut off or
+//! glued together: there, quotes or brackets do not come out even. What lies inside of a value that is stepped over is
+//! not looked at closer.
+
+use std::borrow::Cow;
+
+/// A place in a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Json<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Json<'a> {
+    pub(super) const fn new(text: &'a [u8]) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// The next byte that is no space, which is left where it is.
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        loop {
+            let byte = *self.text.get(self.at)?;
+            if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+    }
+
+    /// What lies between this place and a later one.
+    pub(super) fn until(self, later: &Self) -> &'a [u8] {
+        &self.text[self.at..later.at]
+    }
+
+    fn take(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then(|| self.at += 1)
+    }
+
+    /// Whether nothing but space is left.
+    pub(super) fn is_at_end(&mut self) -> bool {
+        self.peek().is_none()
+    }
+
+    /// A string, as it is written between its quotes.
+    pub(super) fn string(&mut self) -> Option<&'a [u8]> {
+        self.take(b'"')?;
+        let begin = self.at;
+        loop {
+            let quote = self.at + memchr::memchr(b'"', self.text.get(self.at..)?)?;
+            self.at = quote + 1;
+            let inside = &self.text[begin..quote];
+            let escapes = inside.iter().rev().take_while(|byte| **byte == b'\\').count();
+            if escapes % 2 == 0 {
+                return Some(inside);
+            }
+        }
+    }
+
+    /// Steps over a value.
+    pub(super) fn skip(&mut self) -> Option<()> {
+        match self.peek()? {
+            b'"' => self.string().map(drop),
+            b'{' | b'[' => self.skip_nested(),
+            _ => self.word().map(drop),
+        }
+    }
+
+    /// A number, `true`, `false` or `null`, as it is written.
+    fn word(&mut self) -> Option<&'a [u8]> {
+        let begin = self.at;
+        let is_of_word = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'z' | b'+' | b'-' | b'.' | b'E');
+        while self.text.get(self.at).is_some_and(is_of_word) {
+            self.at += 1;
+        }
+        (self.at > begin).then(|| &self.text[begin..self.at])
+    }
+
+    fn skip_nested(&mut self) -> Option<()> {
+        let mut depth = 0_usize;
+        loop {
+            match *self.text.get(self.at)? {
+                b'"' => {
+                    self.string()?;
+                    continue;
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        self.at += 1;
+                        return Some(());
+                    }
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+
+    /// A value, as it is written.
+    pub(super) fn raw(&mut self) -> Option<&'a [u8]> {
+        self.peek()?;
+        let begin = self.at;
+        self.skip()?;
+        Some(&self.text[begin..self.at])
+    }
+
+    /// A string, as it is written. Of another value, nothing: it is stepped over.
+    pub(super) fn maybe_string(&mut self) -> Option<Option<&'a [u8]>> {
+        if self.peek()? == b'"' { self.string().map(Some) } else { self.skip().map(|()| None) }
+    }
+
+    /// Whether the value is `true`; it is stepped over.
+    pub(super) fn is_true(&mut self) -> Option<bool> {
+        Some(self.raw()? == b"true")
+    }
+
+    /// A number without sign and fraction. Of another value, nothing: it is stepped over.
+    pub(super) fn maybe_number(&mut self) -> Option<Option<u64>> {
+        let raw = self.raw()?;
+        Some(std::str::from_utf8(raw).ok().and_then(|text| text.parse().ok()))
+    }
+
+    /// Goes through an object: `each` is given every key, and takes its value. A value that is no object is stepped over.
+    pub(super) fn object(&mut self, mut each: impl FnMut(&mut Self, &[u8]) -> Option<()>) -> Option<()> {
+        if self.peek()? != b'{' {
+            return self.skip();
+        }
+        self.at += 1;
+        if self.peek()? == b'}' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            self.peek()?;
+            let key = self.string()?;
+            self.take(b':')?;
+            if key.contains(&b'\\') {
+                each(self, text(key).as_bytes())?;
+            } else {
+                each(self, key)?;
+            }
+            match self.peek()? {
+                b',' => self.at += 1,
+                b'}' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// Goes through an array: `each` takes every value. A value that is no array is stepped over.
+    pub(super) fn array(&mut self, mut each: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        if self.peek()? != b'[' {
+            return self.skip();
+        }
+        self.at += 1;
+        if self.peek()? == b']' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            each(self)?;
+            match self.peek()? {
+                b',' => self.at += 1,
+                b']' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                _ => return None,
+            }
+        }
+    }
+}
+
+/// What a string says, by what is written between its quotes. What is no text in it becomes the replacement character.
+pub(super) fn text(raw: &[u8]) -> Cow<'_, str> {
+    let written = String::from_utf8_lossy(raw);
+    if memchr::memchr(b'\\', raw).is_none() {
+        return written;
+    }
+    let quoted = format!("\"{written}\"");
+    let read = serde_json::from_str::<String>(&quoted)
+        .or_else(|_| serde_json::from_str(&session_core::without_lone_surrogates(&quoted)));
+    // Not even so: what is written is better than nothing.
+    read.map_or(written, Cow::Owned)
+}
+
+/// Whether there is a control character in the line: those are none in a string, so it has to be looked at closer.
+pub(super) fn has_control(line: &[u8]) -> bool {
+    line.chunks(1024).any(|chunk| chunk.iter().fold(false, |any, byte| any | (*byte < 0x20)))
+}
