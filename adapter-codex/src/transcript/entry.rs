@@ -172,3 +172,7 @@ fn output(output: &Value) -> (String, bool) {
 fn text(payload: &Value, names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| payload[name].as_str()).map(str::to_owned)
 }
+
+#[cfg(test)]
+#[path = "entry_tests.rs"]
+mod tests;

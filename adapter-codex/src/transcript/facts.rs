@@ -11,11 +11,13 @@ use super::is_thread_id;
 use super::record::{Payload, Record, Source, words};
 use crate::wire::{Fields, Text, usage};
 
+/// Tools' results and reasoning are no messages of the talk, and are not told: most of a file are such, and need not be looked
+/// at again.
 pub(super) fn facts(line: &[u8]) -> Option<LineFacts<'_>> {
     let mut record = Record::parse(line)?;
     let mut facts = LineFacts { time: record.timestamp.0.take(), ..LineFacts::default() };
-    let is_header = record.is_header();
-    if is_header || record.kind() == "turn_context" {
+    facts.meta = record.is_injected();
+    if record.is_header() || record.kind() == "turn_context" {
         facts.cwd = filled(record.payload.cwd.take());
     }
     facts.role = match (record.kind(), record.what()) {
@@ -35,9 +37,6 @@ pub(super) fn facts(line: &[u8]) -> Option<LineFacts<'_>> {
         }
         (_, RecordKind::Answer) => LineRole::Reply { reply: None, usage: None, model: None },
         ("event_msg", RecordKind::Other) => event(&record),
-        ("response_item", _) if words(record.payload.kind.as_ref()).ends_with("_output") => {
-            LineRole::Returned
-        }
         _ => LineRole::Other,
     };
     Some(facts)
@@ -103,3 +102,7 @@ pub(super) fn title(line: &[u8]) -> Option<(NativeId, Title)> {
     let text = fields.text("thread_name")?.0.trim().to_owned();
     Some((NativeId::new(id.as_str()), Title { text, source: TitleSource::Given }))
 }
+
+#[cfg(test)]
+#[path = "facts_tests.rs"]
+mod tests;
