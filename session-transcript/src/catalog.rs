@@ -20,7 +20,8 @@ use crate::list::Lister;
 use crate::mend::{end_last_line, number_records, stays_in, unarchive};
 use crate::opened::Opened;
 use crate::packed::{Content, is_packed};
-use crate::page::{Limits, Transcript, page};
+use crate::page::{Limits, page_of};
+use crate::parts::Files;
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
 
 /// A catalog of sessions that lie in one file each.
@@ -121,15 +122,17 @@ impl<F: TranscriptFormat> FileCatalog<F> {
     async fn with_source<T: Send + 'static>(
         &self,
         source: &SessionSource,
-        work: impl FnOnce(Transcript<'_>) -> io::Result<T> + Send + 'static,
+        work: impl FnOnce(&Files<'_>, &Path, Opened) -> io::Result<T> + Send + 'static,
     ) -> Result<T, CatalogError> {
-        let (format, source) = (Arc::clone(&self.format), source.clone());
+        let (format, source, limit) = (Arc::clone(&self.format), source.clone(), self.search_limit);
         let path = source.path.clone();
         let done = tokio::task::spawn_blocking(move || {
             let path = source.path;
             let opened = Opened::at(&path, source.state_dir.as_deref())?;
-            let transcript = Transcript { format: &*format, path: &path, opened: &opened };
-            work(transcript).map_err(|error| failed(&path, error))
+            let roots = format.roots(source.state_dir.as_deref());
+            let real = source.state_dir.as_deref().and_then(|dir| dir.canonicalize().ok());
+            let files = Files { format: &*format, roots: &roots, state_dir: real.as_deref(), limit };
+            work(&files, &path, opened).map_err(|error| failed(&path, error))
         });
         done.await.unwrap_or_else(|error| Err(CatalogError { path, source: io::Error::other(error).into() }))
     }
@@ -231,7 +234,9 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
         query: &PageQuery,
     ) -> Result<TranscriptPage, CatalogError> {
         let query = query.clone();
-        self.with_source(source, move |transcript| page(transcript, &query, Limits::PAGE)).await
+        let read =
+            move |files: &Files<'_>, path: &Path, opened| page_of(files, path, opened, &query, Limits::PAGE);
+        self.with_source(source, read).await
     }
 
     /// # Errors

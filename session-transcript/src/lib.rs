@@ -11,6 +11,7 @@ mod mend;
 mod opened;
 mod packed;
 mod page;
+mod parts;
 mod pool;
 mod read;
 mod scan;

@@ -1,6 +1,7 @@
 //! A part of a transcript, in time and memory that do not grow with the file.
 
 mod cursor;
+mod lineage;
 
 use std::io;
 use std::path::Path;
@@ -11,6 +12,7 @@ use session_core::history::{
 };
 
 pub(crate) use self::cursor::{Spot, Stale};
+pub(crate) use self::lineage::page as page_of;
 use crate::backward::{Backwards, Forwards, Line};
 use crate::opened::Opened;
 use crate::scan::resync;
@@ -37,11 +39,7 @@ pub(crate) struct Transcript<'a> {
     pub(crate) opened: &'a Opened,
 }
 
-pub(crate) fn page(
-    transcript: Transcript<'_>,
-    query: &PageQuery,
-    limits: Limits,
-) -> io::Result<TranscriptPage> {
+fn page(transcript: Transcript<'_>, query: &PageQuery, limits: Limits) -> io::Result<TranscriptPage> {
     match query {
         PageQuery::Last { turns } => {
             let mut page = transcript.back(None, *turns, limits)?;
@@ -56,7 +54,7 @@ pub(crate) fn page(
         }
         PageQuery::After { cursor, records } => {
             let spot = transcript.spot(cursor)?;
-            transcript.forth(spot.offset, *records, limits)
+            transcript.forth(spot.offset, transcript.opened.size, *records, limits)
         }
     }
 }
@@ -151,8 +149,8 @@ impl Transcript<'_> {
     }
 
     /// So many records from a place on.
-    fn forth(self, begin: u64, records: usize, limits: Limits) -> io::Result<TranscriptPage> {
-        let mut lines = Forwards::new(&self.opened.file, begin, self.opened.size, limits.line);
+    fn forth(self, begin: u64, end: u64, records: usize, limits: Limits) -> io::Result<TranscriptPage> {
+        let mut lines = Forwards::new(&self.opened.file, begin, end, limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
         let (mut bytes, mut end) = (0, begin);
         while entries.len() < records {
