@@ -131,7 +131,7 @@ impl<F: TranscriptFormat> FileCatalog<F> {
             let opened = Opened::at(&path, source.state_dir.as_deref())?;
             let roots = format.roots(source.state_dir.as_deref());
             let real = source.state_dir.as_deref().and_then(|dir| dir.canonicalize().ok());
-            let files = Files { format: &*format, roots: &roots, state_dir: real.as_deref(), limit };
+            let files = Files::new(&*format, &roots, real.as_deref(), limit);
             work(&files, &path, opened).map_err(|error| failed(&path, error))
         });
         done.await.unwrap_or_else(|error| Err(CatalogError { path, source: io::Error::other(error).into() }))

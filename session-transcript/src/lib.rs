@@ -17,6 +17,7 @@ mod read;
 mod scan;
 mod scope;
 mod stamp;
+mod titles;
 mod walk;
 
 pub use catalog::FileCatalog;

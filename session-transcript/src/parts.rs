@@ -1,55 +1,84 @@
 //! Sessions whose history lies in more than one file.
 
+use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use session_core::history::SessionRoot;
+use session_core::history::{HistoryBase, SessionRoot};
 use session_core::{NativeId, TranscriptFormat};
 
+use crate::backward::Forwards;
 use crate::find::packed_twin;
+use crate::opened::Opened;
+use crate::scan::LINE_LIMIT;
 use crate::walk::{Seen, Walk};
 
 /// Where files of sessions lie.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Files<'a> {
     pub(crate) format: &'a dyn TranscriptFormat,
-    pub(crate) roots: &'a [SessionRoot],
+    roots: &'a [SessionRoot],
     /// The state dir, as a real path.
     pub(crate) state_dir: Option<&'a Path>,
     /// How many entries of folders are looked at.
-    pub(crate) limit: usize,
+    limit: usize,
+    /// The first file of every session, and every segment; looked for when it is asked for.
+    known: OnceLock<HashMap<NativeId, PathBuf>>,
 }
 
-impl Files<'_> {
-    /// The file that another one says it goes on from: by its session, or by the segment that it is.
-    pub(crate) fn find(&self, id: &NativeId) -> Option<PathBuf> {
-        let walk = Walk {
-            format: self.format,
-            state_dir: self.state_dir,
-            sidechains: true,
-            only: Some(id),
-            limit: self.limit,
-        };
-        let files = walk.run(self.roots).files;
-        best(self.format, files.iter().filter(|seen| is_part(self.format, seen, id)))
-            .map(|seen| seen.path.clone())
+impl<'a> Files<'a> {
+    pub(crate) const fn new(
+        format: &'a dyn TranscriptFormat,
+        roots: &'a [SessionRoot],
+        state_dir: Option<&'a Path>,
+        limit: usize,
+    ) -> Self {
+        Self { format, roots, state_dir, limit, known: OnceLock::new() }
+    }
+
+    /// The file that another one says it goes on from.
+    pub(crate) fn base(&self, base: &HistoryBase) -> Option<&Path> {
+        self.known.get_or_init(|| self.all()).get(&base.id).map(PathBuf::as_path)
+    }
+
+    fn all(&self) -> HashMap<NativeId, PathBuf> {
+        let Self { format, state_dir, limit, .. } = *self;
+        let walk = Walk { format, state_dir, sidechains: true, only: None, limit };
+        let mut files = walk.run(self.roots).files;
+        // The newest one of an id stays; of one and the same file, the one that is not packed.
+        files.sort_by_key(|seen| (!seen.file.packed, seen.stamp.modified));
+        let id = |seen: &Seen| segment(format, &seen.path).unwrap_or_else(|| seen.file.id.clone());
+        files.into_iter().map(|seen| (id(&seen), seen.path)).collect()
     }
 }
 
+/// The segment's id, where the name tells one.
 pub(crate) fn segment(format: &dyn TranscriptFormat, path: &Path) -> Option<NativeId> {
     format.segment(path.file_name()?.to_str()?)
 }
 
-/// Whether it is that segment, or the first file of that session.
-fn is_part(format: &dyn TranscriptFormat, seen: &Seen, id: &NativeId) -> bool {
-    segment(format, &seen.path).map_or(seen.file.id == *id, |segment| segment == *id)
+/// Where the history of a file begins, if not in itself: its first line tells.
+pub(crate) fn base_of(format: &dyn TranscriptFormat, opened: &Opened) -> io::Result<Option<HistoryBase>> {
+    let mut lines = Forwards::new(&opened.file, 0, opened.size, LINE_LIMIT);
+    Ok(lines.next()?.and_then(|line| format.base(line.text?)))
 }
 
-/// The newest one; of one and the same file, the one that is not packed.
-fn best<'a>(format: &dyn TranscriptFormat, files: impl Iterator<Item = &'a Seen>) -> Option<&'a Seen> {
-    files.reduce(|best, other| match packed_twin(format, &best.path, &other.path) {
-        Some(crate::find::Twin::First) => other,
-        Some(crate::find::Twin::Second) => best,
-        None if other.stamp.modified > best.stamp.modified => other,
-        None => best,
-    })
+/// Gives files that have the name of a segment, and hold the whole of a session, the id of that one.
+pub(crate) fn tell_apart(files: &Files<'_>, seen: &mut [Seen]) {
+    for seen in seen {
+        let Some(id) = segment(files.format, &seen.path) else { continue };
+        let opened = Opened::at(&seen.path, files.state_dir);
+        let base = opened.ok().and_then(|opened| base_of(files.format, &opened).ok());
+        // One that cannot be read stays what its name says.
+        if base.is_some_and(|base| base.is_none()) {
+            seen.file.id = id;
+        }
+    }
+}
+
+/// Whether both hold parts of one session, or the same part.
+pub(crate) fn belong_together(format: &dyn TranscriptFormat, one: &Seen, other: &Seen) -> bool {
+    let is_segment = |seen: &Seen| segment(format, &seen.path).is_some_and(|segment| segment != seen.file.id);
+    is_segment(one) || is_segment(other) || packed_twin(format, &one.path, &other.path).is_some()
 }

@@ -52,7 +52,7 @@ fn scan_lines(format: &dyn TranscriptFormat, file: impl BufRead, limit: usize) -
 }
 
 /// A line, without its end.
-enum Line<'a> {
+pub(crate) enum Line<'a> {
     Ended(&'a [u8]),
     EndedTooLong,
     /// What stands behind the last newline; empty where nothing does.
@@ -61,7 +61,11 @@ enum Line<'a> {
 }
 
 /// Hands on every line, in constant memory, and says how many bytes there were.
-fn each_line(mut file: impl BufRead, limit: usize, each: &mut dyn FnMut(Line<'_>)) -> io::Result<u64> {
+pub(crate) fn each_line(
+    mut file: impl BufRead,
+    limit: usize,
+    each: &mut dyn FnMut(Line<'_>),
+) -> io::Result<u64> {
     // The start of a line that does not lie in one chunk.
     let mut carried = Vec::new();
     let (mut too_long, mut bytes) = (false, 0);

@@ -3,13 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use session_core::TranscriptFormat;
-use session_core::history::{HistoryBase, Notice, NoticeKind, PageQuery, TranscriptPage};
+use session_core::history::{Notice, NoticeKind, PageQuery, TranscriptPage};
 
 use super::{Limits, Spot, Stale, Transcript};
-use crate::backward::Forwards;
 use crate::opened::Opened;
-use crate::parts::Files;
+use crate::parts::{Files, base_of};
 
 /// A file of the lineage, as far as it belongs to it.
 struct Part {
@@ -77,15 +75,16 @@ impl Lineage<'_> {
             return Ok(true);
         }
         let part = &self.parts[at];
-        let Some(base) = base(self.files.format, &part.opened)? else { return Ok(false) };
+        let Some(base) = base_of(self.files.format, &part.opened)? else { return Ok(false) };
         let circle = self.parts.len() >= DEEPEST;
-        let found = if circle { None } else { self.files.find(&base.id) };
-        let Some(path) = found.filter(|path| self.parts.iter().all(|part| part.path != *path)) else {
+        let found = if circle { None } else { self.files.base(&base) };
+        let Some(path) = found.filter(|path| self.parts.iter().all(|part| part.path != **path)) else {
             let kind = NoticeKind::BaseMissing;
             self.missing = Some(Notice { path: part.path.clone(), offset: Some(0), kind });
             return Ok(false);
         };
-        let opened = Opened::at(&path, self.files.state_dir).map_err(io::Error::other)?;
+        let (path, opened) =
+            (path.to_owned(), Opened::at(path, self.files.state_dir).map_err(io::Error::other)?);
         let end = base.end.unwrap_or(u64::MAX).min(opened.size);
         self.parts.push(Part { path, opened, end });
         Ok(true)
@@ -140,11 +139,4 @@ impl Lineage<'_> {
         });
         Ok(page)
     }
-}
-
-/// Where the history of a file begins, if not in itself: its first line tells.
-fn base(format: &dyn TranscriptFormat, opened: &Opened) -> io::Result<Option<HistoryBase>> {
-    let mut lines = Forwards::new(&opened.file, 0, opened.size, Limits::PAGE.line);
-    let first = lines.next()?;
-    Ok(first.and_then(|line| format.base(line.text?)))
 }
