@@ -6,6 +6,7 @@ mod catalog;
 mod find;
 mod fold;
 mod index;
+mod lines;
 mod list;
 mod mend;
 mod opened;
@@ -17,8 +18,10 @@ mod read;
 mod scan;
 mod scope;
 mod stamp;
+mod summary;
 mod titles;
 mod walk;
 
 pub use catalog::FileCatalog;
 pub use packed::unpack_to;
+pub use summary::{Bill, Counts, Summary};

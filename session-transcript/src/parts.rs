@@ -10,8 +10,8 @@ use session_core::{NativeId, TranscriptFormat};
 
 use crate::backward::Forwards;
 use crate::find::packed_twin;
+use crate::lines::LINE_LIMIT;
 use crate::opened::Opened;
-use crate::scan::LINE_LIMIT;
 use crate::walk::{Seen, Walk};
 
 /// Where files of sessions lie.

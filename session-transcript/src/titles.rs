@@ -8,7 +8,7 @@ use session_core::history::{Notice, SessionEntry, Title};
 use session_core::{NativeId, TranscriptFormat};
 
 use crate::find::{Found, open};
-use crate::scan::{Line, each_line};
+use crate::lines::{Line, each_line};
 use crate::walk::notice;
 
 /// How much of its end is read: half a million titles.
