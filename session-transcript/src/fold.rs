@@ -2,6 +2,7 @@
 
 mod blocks;
 mod chain;
+mod head;
 mod notes;
 mod part;
 mod replies;
@@ -11,13 +12,14 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use session_core::history::{
-    Ancestor, Descent, Notice, NoticeKind, Resumability, SessionEntry, SessionFile, SessionKind,
+    Ancestor, Descent, HistoryBase, Notice, NoticeKind, Resumability, SessionEntry, SessionFile, SessionKind,
     SessionSource, Title, TitleSource, Unresumable,
 };
 use session_core::{NativeId, Timestamp, TranscriptFormat, Usage};
 
 use self::blocks::{Block, Blocks};
 use self::chain::{Chain, Place, Taken};
+use self::head::Inherited;
 use self::notes::Notes;
 use self::part::{Part, Tail};
 pub(crate) use self::replies::Replies;
@@ -65,6 +67,8 @@ pub(crate) struct Digest {
     pub(crate) usage_of_sidechains: Usage,
     /// What the agent itself counts.
     pub(crate) running: Option<Usage>,
+    /// What was folded before the file's beginning, of those that it goes on from.
+    inherited: Option<Inherited>,
     pub(crate) notes: Notes,
     notices: Vec<(u64, NoticeKind)>,
     notices_left_out: u64,
@@ -129,13 +133,29 @@ impl Digest {
 
     /// Whether it can go on.
     fn begin(&mut self) -> bool {
-        if self.folded == 0 {
+        if self.folded == 0 && self.inherited.is_none() {
             *self = Self::default();
             self.memory.present = true;
         }
         self.lines -= u64::from(self.torn);
         self.torn = false;
         self.memory.present
+    }
+
+    /// Goes on with the beginning of another file, which goes on from the one that was folded till now.
+    pub(crate) fn go_over(&mut self) {
+        let id = self.notes.head.take().and_then(|head| head.id);
+        self.inherited = Some(Inherited::new(id, self.running.unwrap_or_default()));
+        (self.folded, self.bytes, self.lines, self.records, self.skipped) = (0, 0, 0, 0, 0);
+        (self.torn, self.open) = (false, false);
+        (self.notices, self.notices_left_out) = (Vec::new(), 0);
+        self.notes.main.lines = 0;
+        self.notes.helpers.lines = 0;
+    }
+
+    /// The file that it goes on from.
+    pub(crate) fn base(&self) -> Option<&HistoryBase> {
+        self.notes.head.as_ref()?.base.as_ref()
     }
 
     /// The last line was whole and had no end; now it has to end, or it was none.
@@ -250,19 +270,20 @@ impl Digest {
         };
         let sidechain = kind == SessionKind::Sidechain && notes.main.lines == 0;
         let turns = if sidechain { self.side_turns } else { self.turns };
-        let usage = if sidechain { self.usage_of_sidechains } else { self.running.unwrap_or(self.usage_new) };
+        let usage = if sidechain { self.usage_of_sidechains } else { self.running(&file.id) };
         let mut entry = SessionEntry::new(file.id.clone(), source);
         entry.title = self.title();
         entry.first_prompt = talk.first_prompt.clone().or_else(|| talk.first_command.clone());
         entry.last_prompt = notes.last_noted.clone().or_else(|| talk.last_typed.clone());
-        entry.cwd.clone_from(&talk.cwd);
-        entry.last_cwd.clone_from(&talk.last_cwd);
-        entry.branch.clone_from(&talk.branch);
+        let head = notes.head.as_ref();
+        entry.cwd = head.and_then(|head| head.cwd.clone()).or_else(|| talk.cwd.clone());
+        entry.last_cwd = talk.last_cwd.clone().or_else(|| entry.cwd.clone());
+        entry.branch = talk.branch.clone().or_else(|| head?.branch.clone());
         entry.began = notes.began.map(Timestamp::from_millis);
         entry.updated = notes.updated.map(Timestamp::from_millis);
         entry.turns = self.whole.then_some(turns);
         entry.bytes = Some(self.bytes);
-        entry.parent = self.parent();
+        entry.parent = self.parent(&file.id);
         entry.kind = kind;
         entry.resumable = self.resumable(kind);
         entry.usage = self.whole.then_some(usage);
@@ -273,17 +294,27 @@ impl Digest {
         entry
     }
 
-    fn parent(&self) -> Option<Ancestor> {
+    /// What the agent itself counts, as far as it is the session's own.
+    fn running(&self, own: &NativeId) -> Usage {
+        match (self.running, &self.inherited) {
+            (Some(running), Some(inherited)) => inherited.own(own, running),
+            (running, _) => running.unwrap_or(self.usage_new),
+        }
+    }
+
+    fn parent(&self, own: &NativeId) -> Option<Ancestor> {
+        let notes = &self.notes;
         let forked = |id: &String| Ancestor { id: NativeId::new(id.as_str()), descent: Descent::Forked };
-        self.notes.parent.clone().or_else(|| self.notes.origin.as_ref().map(forked))
+        let parent = notes.head.as_ref().and_then(|head| head.parent(own));
+        parent.or_else(|| notes.origin.as_ref().map(forked))
     }
 
     fn resumable(&self, kind: SessionKind) -> Resumability {
         if self.records == 0 && (self.skipped > 0 || self.torn) {
             Resumability::No(Unresumable::Damaged)
-        } else if !self.notes.talk().said {
+        } else if !self.notes.talk().said && self.base().is_none() {
             Resumability::No(Unresumable::Empty)
-        } else if kind == SessionKind::Sidechain {
+        } else if kind == SessionKind::Sidechain && self.notes.head.is_none() {
             Resumability::No(Unresumable::Sidechain)
         } else {
             Resumability::Yes
@@ -305,7 +336,8 @@ impl Digest {
 
     /// The folders that it names, for a list of one folder.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &PathBuf> {
-        let talk = self.notes.talk();
-        talk.cwd.iter().chain(talk.last_cwd.iter().filter(|last| Some(*last) != talk.cwd.as_ref()))
+        let (talk, head) = (self.notes.talk(), self.notes.head.as_ref());
+        let cwd = head.and_then(|head| head.cwd.as_ref()).or(talk.cwd.as_ref());
+        cwd.into_iter().chain(talk.last_cwd.iter().filter(move |last| Some(*last) != cwd))
     }
 }
