@@ -153,6 +153,14 @@ impl Digest {
         self.notes.helpers.lines = 0;
     }
 
+    /// Takes the first prompt of the file that it goes on from.
+    pub(crate) fn begins_with(&mut self, base: &Self) {
+        if let Some(prompt) = &base.notes.main.first_prompt {
+            self.notes.main.first_prompt = Some(prompt.clone());
+        }
+        self.notes.began = base.notes.began.or(self.notes.began);
+    }
+
     /// The file that it goes on from.
     pub(crate) fn base(&self) -> Option<&HistoryBase> {
         self.notes.head.as_ref()?.base.as_ref()

@@ -13,11 +13,13 @@ use session_core::history::{
 };
 use session_core::{NativeId, Timestamp, TranscriptFormat};
 
-use crate::find::is_absent;
+use crate::find::{Twin, is_absent, packed_twin};
 use crate::index::{Fresh, Index};
+use crate::parts::{Files, belong_together, tell_apart};
 use crate::pool;
 use crate::read::{Buffers, Digested, Reader};
 use crate::scope::Scoped;
+use crate::titles::Titles;
 use crate::walk::{Seen, Walk, Walked, notice};
 
 /// How a catalog lists.
@@ -62,19 +64,24 @@ impl Lister<'_> {
             only: None,
             limit: self.limit,
         };
-        let Walked { files, notices } = walk.run(roots);
+        let Walked { mut files, mut notices } = walk.run(roots);
         // What was not seen is not there, as far as everything was.
         let seen: Option<HashSet<PathBuf>> = (self.index.is_some() && notices.is_empty())
             .then(|| files.iter().map(|seen| seen.path.clone()).collect());
         let index = self.index.map(|(path, owner)| Index::load(path, owner)).unwrap_or_default();
+        let titles =
+            Titles::read(self.format, query.state_dir.as_deref(), state_dir.as_deref(), &mut notices);
+        let places = Files::new(self.format, roots, state_dir.as_deref(), self.limit);
+        tell_apart(&places, &mut files);
         let reader = Reader {
             format: self.format,
             index: &index,
             state_dir: state_dir.as_deref(),
             exact: query.depth == Depth::Exact,
             count: self.count,
+            files: &places,
         };
-        let mut sessions = grouped(files);
+        let mut sessions = grouped(self.format, files);
         sessions.sort_unstable_by(|one, other| order(&one[0]).cmp(&order(&other[0])));
         let mut chosen = Chosen::new(query, notices);
         let mut fresh = HashMap::new();
@@ -87,6 +94,7 @@ impl Lister<'_> {
             });
             for mut examined in examined {
                 fresh.extend(examined.fresh.drain(..));
+                examined.entry.iter_mut().for_each(|entry| titles.give(entry));
                 chosen.add(examined);
             }
             (rest, step) = (later, step.saturating_mul(2));
@@ -125,6 +133,10 @@ impl Lister<'_> {
         if walked.files.is_empty() {
             walked = walk.run(roots);
         }
+        let places = Files::new(self.format, roots, walk.state_dir, self.limit);
+        tell_apart(&places, &mut walked.files);
+        walked.files.retain(|seen| seen.file.id == *id);
+        let titles = Titles::read(self.format, state_dir, walk.state_dir, &mut Vec::new());
         let index = Index::default();
         let reader = Reader {
             format: self.format,
@@ -132,14 +144,19 @@ impl Lister<'_> {
             state_dir: walk.state_dir,
             exact: false,
             count: self.count,
+            files: &places,
         };
-        walked.files.sort_by(|one, other| order(one).cmp(&order(other)));
+        let mut copies = grouped(self.format, walked.files).pop().unwrap_or_default();
+        if let Some(first) = copies.first().cloned() {
+            // Its other parts are no other copies.
+            copies.retain(|seen| seen.path == first.path || !belong_together(self.format, &first, seen));
+        }
         let mut buffers = Buffers::default();
-        let entries: Vec<_> = walked
-            .files
+        let mut entries: Vec<_> = copies
             .into_iter()
-            .filter_map(|seen| examine(&reader, &mut buffers, &vec![seen], &query).entry)
+            .filter_map(|seen| examine(&reader, &mut buffers, &[seen], &query).entry)
             .collect();
+        entries.iter_mut().for_each(|entry| titles.give(entry));
         match walked.notices.into_iter().next() {
             // What was not looked at may hold it.
             Some(notice) if entries.is_empty() => Err(io::Error::other(match notice.kind {
@@ -161,7 +178,7 @@ fn real_dir(state_dir: Option<&Path>) -> io::Result<Option<PathBuf>> {
 }
 
 /// The files by session: of a helper's, by the session that it helps, too, whose name is in the path.
-fn grouped(files: Vec<Seen>) -> Vec<Copies> {
+fn grouped(format: &dyn TranscriptFormat, files: Vec<Seen>) -> Vec<Copies> {
     let mut groups: HashMap<(String, Option<PathBuf>), Copies> = HashMap::new();
     for seen in files {
         let owner = match seen.file.kind {
@@ -172,8 +189,12 @@ fn grouped(files: Vec<Seen>) -> Vec<Copies> {
     }
     let mut groups: Vec<_> = groups.into_values().collect();
     for copies in &mut groups {
-        // The plain one is what the agent goes on with.
-        copies.sort_by(|one, other| (one.file.packed, order(one)).cmp(&(other.file.packed, order(other))));
+        copies.sort_by(|one, other| order(one).cmp(&order(other)));
+        // Of a file and the same one packed, the agent goes on with the plain one.
+        let twin = |seen: &Seen| packed_twin(format, &copies[0].path, &seen.path) == Some(Twin::First);
+        if let Some(plain) = copies.iter().position(twin) {
+            copies.swap(0, plain);
+        }
     }
     groups
 }
@@ -189,17 +210,23 @@ fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &
     let mut examined = Examined::default();
     for seen in copies {
         if examined.entry.as_ref().is_some_and(|entry| !is_unreadable(entry)) {
-            examined.notices.push(Notice {
-                path: seen.path.clone(),
-                offset: None,
-                kind: NoticeKind::OlderCopy,
-            });
+            if !belong_together(reader.format, &copies[0], seen) {
+                let kind = NoticeKind::OlderCopy;
+                examined.notices.push(Notice { path: seen.path.clone(), offset: None, kind });
+            }
             continue;
         }
         let source = SessionSource { path: seen.path.clone(), state_dir: query.state_dir.clone() };
         match reader.digest(buffers, seen) {
-            Ok(Digested { digest, stamp, fresh }) => {
+            Ok(Digested { digest, stamp, fresh, in_part }) => {
                 let mut entry = digest.entry(&seen.file, source);
+                if digest.base().is_some_and(|base| reader.files.base(base).is_none()) {
+                    entry.resumable = Resumability::No(Unresumable::BaseMissing);
+                }
+                if in_part {
+                    let kind = NoticeKind::PackedInPart;
+                    examined.notices.push(Notice { path: seen.path.clone(), offset: None, kind });
+                }
                 entry.bytes = Some(stamp.size);
                 examined.written = stamp.modified / 1_000_000;
                 entry.updated = entry.updated.or(Some(Timestamp::from_millis(examined.written)));

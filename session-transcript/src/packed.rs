@@ -20,7 +20,8 @@ const WINDOW: u64 = 8 << 20;
 
 const CHUNK: usize = 64 << 10;
 
-const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// What a packed file begins with.
+pub(crate) const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// A session file, packed or not, from its beginning.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl Content<File> {
             Err(error) => return Err(error),
         };
         file.seek(SeekFrom::Start(0))?;
-        Ok(if packed { Self::Packed(Unpack::new(file, UNPACK_LIMIT)) } else { Self::Plain(file) })
+        Ok(if packed { Self::Packed(Unpack::new(file)) } else { Self::Plain(file) })
     }
 }
 
@@ -91,11 +92,20 @@ impl<R> std::fmt::Debug for Unpack<R> {
 }
 
 impl<R: Read> Unpack<R> {
-    fn new(source: R, limit: u64) -> Self {
+    pub(crate) fn new(source: R) -> Self {
+        Self::within(source, UNPACK_LIMIT)
+    }
+
+    fn within(source: R, limit: u64) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(WINDOW);
         let source = BufReader::with_capacity(CHUNK, source);
         Self { source, decoder, in_frame: false, left: limit, in_part: false }
+    }
+
+    /// Whether it could not be unpacked to its end; true only once it was read to where it ends.
+    pub(crate) const fn is_in_part(&self) -> bool {
+        self.in_part
     }
 
     /// Goes to where the next bytes can be had. `false`: there are no more.

@@ -24,7 +24,7 @@ fn text(bytes: usize) -> Vec<u8> {
 
 /// What can be read, and whether it is all.
 fn read(bytes: &[u8], limit: u64) -> (Vec<u8>, bool) {
-    let mut unpack = Unpack::new(Cursor::new(bytes), limit);
+    let mut unpack = Unpack::within(Cursor::new(bytes), limit);
     let mut all = Vec::new();
     unpack.read_to_end(&mut all).unwrap();
     (all, !unpack.in_part)

@@ -1,7 +1,7 @@
 //! Sessions whose history lies in more than one file.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -9,10 +9,14 @@ use session_core::history::{HistoryBase, SessionRoot};
 use session_core::{NativeId, TranscriptFormat};
 
 use crate::backward::Forwards;
-use crate::find::packed_twin;
+use crate::find::{Found, open, packed_twin};
 use crate::lines::LINE_LIMIT;
 use crate::opened::Opened;
+use crate::packed::Content;
 use crate::walk::{Seen, Walk};
+
+/// More files that go on from each other are a circle.
+pub(crate) const DEEPEST: usize = 256;
 
 /// Where files of sessions lie.
 #[derive(Debug)]
@@ -64,14 +68,24 @@ pub(crate) fn base_of(format: &dyn TranscriptFormat, opened: &Opened) -> io::Res
     Ok(lines.next()?.and_then(|line| format.base(line.text?)))
 }
 
+/// The first line of a file, packed or not. `None`: it is not there, or too long.
+pub(crate) fn header(path: &Path, state_dir: Option<&Path>) -> io::Result<Option<Vec<u8>>> {
+    let Found::File(_, file) = open(path, state_dir).map_err(|error| io::Error::other(error.source))? else {
+        return Ok(None);
+    };
+    let mut line = Vec::new();
+    let file = BufReader::new(Content::of(file)?);
+    file.take(LINE_LIMIT as u64).read_until(b'\n', &mut line)?;
+    Ok((line.len() < LINE_LIMIT).then_some(line))
+}
+
 /// Gives files that have the name of a segment, and hold the whole of a session, the id of that one.
 pub(crate) fn tell_apart(files: &Files<'_>, seen: &mut [Seen]) {
     for seen in seen {
         let Some(id) = segment(files.format, &seen.path) else { continue };
-        let opened = Opened::at(&seen.path, files.state_dir);
-        let base = opened.ok().and_then(|opened| base_of(files.format, &opened).ok());
         // One that cannot be read stays what its name says.
-        if base.is_some_and(|base| base.is_none()) {
+        let header = header(&seen.path, files.state_dir).ok().flatten();
+        if header.is_some_and(|header| files.format.base(&header).is_none()) {
             seen.file.id = id;
         }
     }

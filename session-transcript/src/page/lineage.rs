@@ -7,7 +7,7 @@ use session_core::history::{Notice, NoticeKind, PageQuery, TranscriptPage};
 
 use super::{Limits, Spot, Stale, Transcript};
 use crate::opened::Opened;
-use crate::parts::{Files, base_of};
+use crate::parts::{DEEPEST, Files, base_of};
 
 /// A file of the lineage, as far as it belongs to it.
 struct Part {
@@ -23,9 +23,6 @@ struct Lineage<'a> {
     /// The base that is not there.
     missing: Option<Notice>,
 }
-
-/// More are a circle.
-const DEEPEST: usize = 256;
 
 /// Reads a page of a transcript that may begin in other files.
 pub(crate) fn page(
