@@ -80,6 +80,10 @@ fn ids(name: &str) -> Option<(&str, Option<&str>)> {
 }
 
 impl TranscriptFormat for CodexTranscripts {
+    fn home(&self) -> Option<PathBuf> {
+        home(&self.env)
+    }
+
     /// The name of a file begins with the local time of its first record, which nobody knows, so that it is searched
     /// for: below `sessions/<year>/<month>/<day>` and in the archive.
     fn places(&self, query: &SessionQuery<'_>) -> Places {

@@ -172,6 +172,12 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
         mend: Mend,
     ) -> Result<bool, CatalogError>;
 
+    /// The agent's own place for its sessions, as it is now set; `None`: that is not known. A session that is bound to
+    /// another one, and is not found in this one, is not lost.
+    fn home(&self) -> Option<PathBuf> {
+        None
+    }
+
     /// Lists sessions, newest first. What cannot be read is told in the list, and stops nothing else.
     ///
     /// # Errors
@@ -283,6 +289,11 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
 
     /// The oldest version of the agent that reads packed files.
     fn unpacks_since(&self) -> Option<[u64; 3]> {
+        None
+    }
+
+    /// The agent's own place, as it is now set; `None` where nobody can tell.
+    fn home(&self) -> Option<PathBuf> {
         None
     }
 
