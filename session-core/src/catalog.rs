@@ -341,6 +341,12 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
         Vec::new()
     }
 
+    /// A text that is in every line that holds a title which stands for the session, and in few others: so that titles are
+    /// found without a look at every line.
+    fn title_mark(&self) -> Option<&str> {
+        None
+    }
+
     /// What a line is, in short. `None`: it is no record of this format. Total over all bytes, and cheap: it is called for
     /// every line of every session.
     fn facts<'a>(&self, _line: &'a [u8]) -> Option<LineFacts<'a>> {

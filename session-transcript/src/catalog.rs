@@ -23,6 +23,7 @@ use crate::packed::{Content, is_packed};
 use crate::page::{Limits, page_of};
 use crate::parts::Files;
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
+use crate::stamp::now;
 
 /// A catalog of sessions that lie in one file each.
 #[derive(Debug, Clone)]
@@ -79,7 +80,8 @@ impl<F: TranscriptFormat> FileCatalog<F> {
             let owner = concat!(env!("CARGO_PKG_VERSION"), " ");
             let owner = owner.to_owned() + std::any::type_name::<F>();
             let index = index.as_deref().map(|path| (path, owner.as_str()));
-            let done = work(&Lister { format: &*format, limit, index, count: &count }, &roots);
+            let lister = Lister { format: &*format, limit, index, count: &count, clock: now };
+            let done = work(&lister, &roots);
             tracing::debug!(roots = roots.len(), bytes = count.into_inner(), "looked for sessions");
             done
         });

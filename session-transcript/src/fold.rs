@@ -2,6 +2,7 @@
 
 mod blocks;
 mod chain;
+mod glance;
 mod head;
 mod notes;
 mod part;
@@ -19,6 +20,7 @@ use session_core::{NativeId, Timestamp, TranscriptFormat, Usage};
 
 use self::blocks::{Block, Blocks};
 use self::chain::{Chain, Place, Taken};
+pub(crate) use self::glance::{Buffers, FIRST};
 use self::head::Inherited;
 use self::notes::Notes;
 use self::part::{Part, Tail};
@@ -78,7 +80,7 @@ pub(crate) struct Digest {
 }
 
 /// What is remembered of single records.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Memory {
     chain: Chain,
     replies: Replies,
@@ -161,6 +163,11 @@ impl Digest {
         self.notes.began = base.notes.began.or(self.notes.began);
     }
 
+    /// Whether somebody typed something in words.
+    pub(crate) fn has_prompt(&self) -> bool {
+        self.notes.talk().first_prompt.is_some()
+    }
+
     /// The file that it goes on from.
     pub(crate) fn base(&self) -> Option<&HistoryBase> {
         self.notes.head.as_ref()?.base.as_ref()
@@ -238,21 +245,6 @@ impl Digest {
         self.memory.chain.trim();
     }
 
-    /// Folds the beginning and the end of a file alone, where the rest is not worth the time.
-    pub(crate) fn glance(format: &dyn TranscriptFormat, head: &[u8], tail: &[u8]) -> Self {
-        let mut digest = Self::default();
-        let whole_lines = |bytes: &[u8]| memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
-        let first_line = memchr::memchr(b'\n', tail).map_or(tail.len(), |end| end + 1);
-        for bytes in [&head[..whole_lines(head)], &tail[first_line..]] {
-            let block = Block::of(bytes);
-            let part = Part::read(format, &block);
-            digest.take(part, &block);
-        }
-        digest.memory = Memory::default();
-        (digest.folded, digest.notices, digest.notices_left_out) = (0, Vec::new(), 0);
-        digest
-    }
-
     /// The title that counts: one that was given, else the agent's, else a summary.
     pub(crate) fn title(&self) -> Option<Title> {
         let notes = &self.notes;
@@ -320,7 +312,7 @@ impl Digest {
     fn resumable(&self, kind: SessionKind) -> Resumability {
         if self.records == 0 && (self.skipped > 0 || self.torn) {
             Resumability::No(Unresumable::Damaged)
-        } else if !self.notes.talk().said && self.base().is_none() {
+        } else if !self.notes.talk().said && self.whole && self.base().is_none() {
             Resumability::No(Unresumable::Empty)
         } else if kind == SessionKind::Sidechain && self.notes.head.is_none() {
             Resumability::No(Unresumable::Sidechain)
@@ -342,10 +334,13 @@ impl Digest {
         &self.memory.replies
     }
 
-    /// The folders that it names, for a list of one folder.
-    pub(crate) fn folders(&self) -> impl Iterator<Item = &PathBuf> {
-        let (talk, head) = (self.notes.talk(), self.notes.head.as_ref());
-        let cwd = head.and_then(|head| head.cwd.as_ref()).or(talk.cwd.as_ref());
-        cwd.into_iter().chain(talk.last_cwd.iter().filter(move |last| Some(*last) != cwd))
+    /// What going on needs, and a list does not.
+    pub(crate) const fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Takes back what going on needs.
+    pub(crate) fn remember(&mut self, memory: Memory) {
+        self.memory = memory;
     }
 }

@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
-#![expect(dead_code, reason = "the fold is being built")]
+
+// The test format names the crate as others do.
+#[cfg(test)]
+extern crate self as session_transcript;
 
 mod backward;
 mod catalog;
@@ -25,3 +28,7 @@ mod walk;
 pub use catalog::FileCatalog;
 pub use packed::unpack_to;
 pub use summary::{Bill, Counts, Summary};
+
+#[cfg(test)]
+#[path = "../tests/it/talk.rs"]
+mod talk;

@@ -32,6 +32,8 @@ pub(crate) struct Lister<'a> {
     pub(crate) index: Option<(&'a Path, &'a str)>,
     /// How many bytes of session files were read.
     pub(crate) count: &'a AtomicU64,
+    /// The clock that files are stamped by.
+    pub(crate) clock: fn() -> i64,
 }
 
 /// All files with one id, the one to be listed first.
@@ -65,9 +67,7 @@ impl Lister<'_> {
             limit: self.limit,
         };
         let Walked { mut files, mut notices } = walk.run(roots);
-        // What was not seen is not there, as far as everything was.
-        let seen: Option<HashSet<PathBuf>> = (self.index.is_some() && notices.is_empty())
-            .then(|| files.iter().map(|seen| seen.path.clone()).collect());
+        let complete = notices.is_empty();
         let index = self.index.map(|(path, owner)| Index::load(path, owner)).unwrap_or_default();
         let titles =
             Titles::read(self.format, query.state_dir.as_deref(), state_dir.as_deref(), &mut notices);
@@ -80,6 +80,7 @@ impl Lister<'_> {
             exact: query.depth == Depth::Exact,
             count: self.count,
             files: &places,
+            clock: self.clock,
         };
         let mut sessions = grouped(self.format, files);
         sessions.sort_unstable_by(|one, other| order(&one[0]).cmp(&order(&other[0])));
@@ -104,7 +105,7 @@ impl Lister<'_> {
             }
         }
         if let Some((path, owner)) = self.index {
-            save(&index, path, owner, &fresh, roots, seen.as_ref(), sidechains);
+            save(&index, (path, owner), &fresh, roots, complete.then_some(&sessions), sidechains);
         }
         chosen.listing(roots)
     }
@@ -145,6 +146,7 @@ impl Lister<'_> {
             exact: false,
             count: self.count,
             files: &places,
+            clock: self.clock,
         };
         let mut copies = grouped(self.format, walked.files).pop().unwrap_or_default();
         if let Some(first) = copies.first().cloned() {
@@ -177,23 +179,28 @@ fn real_dir(state_dir: Option<&Path>) -> io::Result<Option<PathBuf>> {
     state_dir.map(Path::canonicalize).transpose()
 }
 
-/// The files by session: of a helper's, by the session that it helps, too, whose name is in the path.
-fn grouped(format: &dyn TranscriptFormat, files: Vec<Seen>) -> Vec<Copies> {
-    let mut groups: HashMap<(String, Option<PathBuf>), Copies> = HashMap::new();
+/// The files by session, the one to be listed first: the newest, or the same one that is not packed, which the agent goes on
+/// with. Of a helper's file, the session that it helps counts, too, whose name is in the path.
+fn grouped(format: &dyn TranscriptFormat, mut files: Vec<Seen>) -> Vec<Copies> {
+    let owner = |seen: &Seen| match seen.file.kind {
+        FileKind::Session => None,
+        FileKind::Sidechain => seen.path.parent().map(last_two),
+    };
+    files.sort_unstable_by(|one, other| {
+        let ids = one.file.id.as_str().cmp(other.file.id.as_str());
+        ids.then_with(|| owner(one).cmp(&owner(other))).then_with(|| order(one).cmp(&order(other)))
+    });
+    let mut groups: Vec<Copies> = Vec::with_capacity(files.len());
     for seen in files {
-        let owner = match seen.file.kind {
-            FileKind::Session => None,
-            FileKind::Sidechain => seen.path.parent().map(last_two),
-        };
-        groups.entry((seen.file.id.as_str().to_owned(), owner)).or_default().push(seen);
-    }
-    let mut groups: Vec<_> = groups.into_values().collect();
-    for copies in &mut groups {
-        copies.sort_by(|one, other| order(one).cmp(&order(other)));
-        // Of a file and the same one packed, the agent goes on with the plain one.
-        let twin = |seen: &Seen| packed_twin(format, &copies[0].path, &seen.path) == Some(Twin::First);
-        if let Some(plain) = copies.iter().position(twin) {
-            copies.swap(0, plain);
+        match groups.last_mut() {
+            Some(copies) if copies[0].file.id == seen.file.id && owner(&copies[0]) == owner(&seen) => {
+                if packed_twin(format, &copies[0].path, &seen.path) == Some(Twin::First) {
+                    copies.insert(0, seen);
+                } else {
+                    copies.push(seen);
+                }
+            }
+            _ => groups.push(vec![seen]),
         }
     }
     groups
@@ -327,11 +334,10 @@ impl<'a> Chosen<'a> {
 /// Keeps what was read, where that is worth it. A failure makes the next list slower, and nothing else.
 fn save(
     index: &Index,
-    path: &Path,
-    owner: &str,
+    (path, owner): (&Path, &str),
     fresh: &HashMap<PathBuf, Fresh>,
     roots: &[SessionRoot],
-    seen: Option<&HashSet<PathBuf>>,
+    sessions: Option<&Vec<Copies>>,
     sidechains: bool,
 ) {
     let fresh: HashMap<&str, &Fresh> =
@@ -339,14 +345,21 @@ fn save(
     if !index.is_worth(&fresh) {
         return;
     }
+    // What was not seen is not there, as far as everything was looked at.
+    let seen: Option<HashSet<&Path>> =
+        sessions.map(|sessions| sessions.iter().flatten().map(|seen| seen.path.as_path()).collect());
     let saved = index.save(path, owner, &fresh, |path, known| {
         let path = Path::new(path);
         // Those of other folders are another list's.
         let walked =
             (sidechains || !known.sidechain) && roots.iter().any(|root| path.starts_with(&root.folder));
-        walked && seen.is_some_and(|seen| !seen.contains(path))
+        walked && seen.as_ref().is_some_and(|seen| !seen.contains(path))
     });
     if let Err(error) = saved {
         tracing::debug!(path = %path.display(), %error, "an index was not written");
     }
 }
+
+#[cfg(test)]
+#[path = "list_tests.rs"]
+mod tests;

@@ -1,25 +1,24 @@
 //! Reads session files for lists: what was added, the beginning and the end, or all.
 
+mod over;
+
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use session_core::TranscriptFormat;
-use session_core::history::{FileKind, HistoryBase, SessionSource};
+use session_core::history::FileKind;
 
-use crate::find::{Found, is_inside, open, options};
-use crate::fold::{Digest, Folded};
-use crate::index::{Fresh, Index, Known};
-use crate::packed::{Content, MAGIC, Unpack};
-use crate::parts::{DEEPEST, Files, header};
-use crate::stamp::{Stamp, now};
+use crate::find::{is_inside, options};
+pub(crate) use crate::fold::Buffers;
+use crate::fold::{Digest, FIRST, Folded};
+use crate::index::{Fresh, Index, Known, Stored};
+use crate::packed::Content;
+use crate::parts::Files;
+use crate::stamp::Stamp;
 use crate::walk::Seen;
 
-/// How much of a file's beginning and of its end a quick look reads.
-pub(crate) const WINDOW: usize = 64 << 10;
-/// How much of a beginning it reads at the most, where the first prompt is longer.
-const LONGEST_HEAD: usize = 16 << 20;
 /// How much more it reads of a file that was folded before.
 const QUICK_ADDED: u64 = 1 << 20;
 /// How many of the folded bytes have to be the same.
@@ -36,15 +35,10 @@ pub(crate) struct Reader<'a> {
     pub(crate) exact: bool,
     /// How many bytes were read.
     pub(crate) count: &'a AtomicU64,
+    /// The clock that files are stamped by.
+    pub(crate) clock: fn() -> i64,
     /// Where the files lie that others go on from.
     pub(crate) files: &'a Files<'a>,
-}
-
-/// Buffers of a thread.
-#[derive(Debug, Default)]
-pub(crate) struct Buffers {
-    head: Vec<u8>,
-    tail: Vec<u8>,
 }
 
 /// What is known of a file now.
@@ -83,38 +77,42 @@ impl<R: Read> Read for Counted<'_, R> {
 impl Reader<'_> {
     /// What a file holds, by as little reading as will do.
     pub(crate) fn digest(&self, buffers: &mut Buffers, seen: &Seen) -> io::Result<Digested> {
-        let known = self.index.get(&seen.path);
-        if let Some((known, encoded)) = known
-            && known.trusted
-            && known.stamp == seen.stamp
-            && let Some(digest) = Index::digest(encoded)
+        let stored = self.index.get(&seen.path);
+        if let Some(stored) = stored
+            && stored.known.trusted
+            && stored.known.stamp == seen.stamp
+            && let Some(digest) = stored.digest()
         {
             return Ok(Digested::new(digest, seen.stamp));
         }
         let (file, stamp, taken) = self.open(seen)?;
         let mut file = Counted { inner: file, here: 0, all: self.count };
-        if seen.file.packed || self.exact {
-            if let Content::Packed(content) = Content::of(file.inner.try_clone()?)? {
-                return self.packed(content, stamp, taken, seen);
-            }
+        if seen.file.packed
+            && let Content::Packed(content) = Content::of(file.inner.try_clone()?)?
+        {
+            return self.packed(content, stamp, taken, seen, buffers);
         }
-        let went_on = match known {
-            Some((known, encoded)) => self.go_on(&mut file, stamp, known, encoded)?,
+        let went_on = match stored {
+            Some(stored) => self.go_on(&mut file, stamp, &stored)?,
             None => None,
         };
+        let ends = !self.exact && stamp.size > 2 * FIRST && went_on.is_none();
         let digest = match went_on {
             Some(digest) => digest,
-            None if self.exact || stamp.size <= 2 * WINDOW as u64 => self.whole(&mut file, stamp)?,
+            None if !ends => self.whole(&mut file, stamp)?,
             None => {
-                let Some(digest) = self.glance(&mut file, stamp, seen, buffers)? else {
-                    let content = Unpack::new(file.inner.try_clone()?);
-                    return self.packed(content, stamp, taken, seen);
-                };
-                return Ok(Digested::new(self.begun(digest)?, stamp));
+                let mut read = |at, length, into: &mut Vec<u8>| read_at(&mut file, at, length, into);
+                Digest::of_ends(self.format, stamp.size, &mut read, buffers)?
             }
         };
-        if !self.exact && digest.base().is_some() {
-            return Ok(Digested::new(self.begun(digest)?, stamp));
+        // No record at all: perhaps it is packed, whatever its name says.
+        if digest.records == 0
+            && let Content::Packed(content) = Content::of(file.inner.try_clone()?)?
+        {
+            return self.packed(content, stamp, taken, seen, buffers);
+        }
+        if ends || (!self.exact && digest.base().is_some()) {
+            return Ok(Digested::new(self.begun(digest, buffers)?, stamp));
         }
         let Some(digest) = self.with_base(&mut file, stamp, digest)? else {
             // An index would keep what is missing, and not see that it came back.
@@ -133,7 +131,7 @@ impl Reader<'_> {
     fn open(&self, seen: &Seen) -> io::Result<(File, Stamp, i64)> {
         // It was a regular file a moment ago; what took its place must not make us wait.
         let file = options().open(&seen.path)?;
-        let taken = now();
+        let taken = (self.clock)();
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::other("it is no regular file"));
@@ -151,14 +149,14 @@ impl Reader<'_> {
         &self,
         file: &mut Counted<'_, File>,
         stamp: Stamp,
-        known: Known,
-        encoded: &[u8],
+        stored: &Stored<'_>,
     ) -> io::Result<Option<Digest>> {
+        let known = stored.known;
         let added = stamp.size.saturating_sub(known.stamp.size);
         if added == 0 || !stamp.is_same_file(&known.stamp) || (!self.exact && added > QUICK_ADDED) {
             return Ok(None);
         }
-        let Some(mut digest) = Index::digest(encoded) else { return Ok(None) };
+        let Some(mut digest) = self.index.digest_with_memory(stored) else { return Ok(None) };
         if digest.folded > stamp.size || guard(file, digest.folded)? != known.guard {
             return Ok(None);
         }
@@ -176,119 +174,22 @@ impl Reader<'_> {
         digest.fold(self.format, Read::by_ref(file).take(stamp.size))?;
         Ok(digest)
     }
-
-    /// Of a packed file, what it begins with is all that a quick look reads.
-    fn packed(&self, content: Unpack<File>, stamp: Stamp, taken: i64, seen: &Seen) -> io::Result<Digested> {
-        let mut content = Counted { inner: content, here: 0, all: self.count };
-        if !self.exact {
-            let mut head = Vec::new();
-            loop {
-                let more = head.len().max(WINDOW) as u64;
-                let ended = Read::by_ref(&mut content).take(more).read_to_end(&mut head)? == 0;
-                let digest = Digest::glance(self.format, &head, &[]);
-                if ended || head.len() >= LONGEST_HEAD || has_prompt(&digest, seen) {
-                    return Ok(Digested::new(digest, stamp));
-                }
-            }
-        }
-        let mut digest = Digest::default();
-        digest.fold(self.format, &mut content)?;
-        let in_part = content.inner.is_in_part();
-        let sidechain = seen.file.kind == FileKind::Sidechain;
-        // Never gone on with: it is packed anew.
-        let known = Known { stamp, trusted: !stamp.is_fresh(taken), sidechain, guard: 0 };
-        let fresh = if in_part { None } else { Fresh::new(known, &digest, content.here) };
-        Ok(Digested { digest, stamp, fresh, in_part })
-    }
-
-    /// The files that one goes on from, the nearest one first, and how much of each. `None`: one of them is missing.
-    fn bases(&self, base: &HistoryBase) -> io::Result<Option<Vec<(&Path, Option<u64>)>>> {
-        let mut parts = Vec::new();
-        let mut next = Some(base.clone());
-        while let Some(base) = next {
-            let found = self.files.base(&base).filter(|path| parts.iter().all(|(known, _)| known != path));
-            let Some(path) = found.filter(|_| parts.len() < DEEPEST) else { return Ok(None) };
-            next = header(path, self.state_dir)?.and_then(|header| self.format.base(&header));
-            parts.push((path, base.end));
-        }
-        Ok(Some(parts))
-    }
-
-    /// Gives a quick look at a file that goes on from another one the prompt that began it all.
-    fn begun(&self, mut digest: Digest) -> io::Result<Digest> {
-        let Some(base) = digest.base() else { return Ok(digest) };
-        let root = self.bases(base)?.and_then(|mut parts| parts.pop());
-        if let Some((path, _)) = root
-            && let Ok(Found::File(_, file)) = open(path, self.state_dir)
-        {
-            let mut head = Vec::new();
-            Content::of(file)?.take(WINDOW as u64).read_to_end(&mut head)?;
-            digest.begins_with(&Digest::glance(self.format, &head, &[]));
-        }
-        digest.whole = false;
-        Ok(digest)
-    }
-
-    /// What a file that goes on from others holds with them. `None`: one of them is missing.
-    fn with_base(
-        &self,
-        file: &mut Counted<'_, File>,
-        stamp: Stamp,
-        digest: Digest,
-    ) -> io::Result<Option<Digest>> {
-        let Some(base) = digest.base() else { return Ok(Some(digest)) };
-        let Some(parts) = self.bases(base)? else { return Ok(None) };
-        let mut digest = Digest::default();
-        for (path, end) in parts.into_iter().rev() {
-            let Found::File(_, part) =
-                open(path, self.state_dir).map_err(|error| io::Error::other(error.source))?
-            else {
-                return Ok(None);
-            };
-            let part = Counted { inner: Content::of(part)?, here: 0, all: self.count };
-            digest.fold(self.format, part.take(end.unwrap_or(u64::MAX)))?;
-            digest.go_over();
-        }
-        file.inner.rewind()?;
-        digest.fold(self.format, Read::by_ref(file).take(stamp.size))?;
-        Ok(Some(digest))
-    }
-
-    /// `None`: it is packed.
-    fn glance(
-        &self,
-        file: &mut Counted<'_, File>,
-        stamp: Stamp,
-        seen: &Seen,
-        buffers: &mut Buffers,
-    ) -> io::Result<Option<Digest>> {
-        let Buffers { head, tail } = buffers;
-        let mut window = WINDOW;
-        read_at(file, stamp.size.saturating_sub(WINDOW as u64), WINDOW, tail)?;
-        loop {
-            read_at(file, 0, window, head)?;
-            if head.starts_with(&MAGIC) {
-                return Ok(None);
-            }
-            let digest = Digest::glance(self.format, head, tail);
-            if has_prompt(&digest, seen) || window >= LONGEST_HEAD || window as u64 >= stamp.size {
-                return Ok(Some(digest));
-            }
-            window *= 4;
-        }
-    }
 }
 
-fn has_prompt(digest: &Digest, seen: &Seen) -> bool {
-    let source = SessionSource { path: PathBuf::new(), state_dir: None };
-    digest.entry(&seen.file, source).first_prompt.is_some()
-}
-
-/// Reads so many bytes from there on, as far as they are there.
-fn read_at(file: &mut Counted<'_, File>, at: u64, length: usize, into: &mut Vec<u8>) -> io::Result<()> {
-    into.clear();
+/// Reads so many bytes from there on, as far as they are there, behind what the buffer holds.
+fn read_at(file: &mut Counted<'_, File>, at: u64, length: u64, into: &mut Vec<u8>) -> io::Result<()> {
     file.inner.seek(SeekFrom::Start(at))?;
-    Read::by_ref(file).take(length as u64).read_to_end(into)?;
+    let mut end = into.len();
+    into.resize(end + usize::try_from(length).map_err(io::Error::other)?, 0);
+    while end < into.len() {
+        match file.read(&mut into[end..]) {
+            Ok(0) => break,
+            Ok(read) => end += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    into.truncate(end);
     Ok(())
 }
 
@@ -296,6 +197,6 @@ fn read_at(file: &mut Counted<'_, File>, at: u64, length: usize, into: &mut Vec<
 fn guard(file: &mut Counted<'_, File>, end: u64) -> io::Result<u32> {
     let mut bytes = Vec::with_capacity(GUARD as usize);
     let length = end.min(GUARD);
-    read_at(file, end - length, length as usize, &mut bytes)?;
+    read_at(file, end - length, length, &mut bytes)?;
     Ok(crc32fast::hash(&bytes))
 }

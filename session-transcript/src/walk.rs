@@ -105,7 +105,11 @@ impl Walk<'_> {
         for SessionRoot { folder, depth, archived } in roots {
             let mut probe = |folder: &Path, below: &Path| {
                 for name in &names {
-                    let Some(file) = self.format.session_file(&below.join(name)) else { continue };
+                    let file = self.format.session_file(&below.join(name));
+                    // An id that is a path is none.
+                    let Some(file) = file.filter(|file| self.wants(&below.join(name), file)) else {
+                        continue;
+                    };
                     let path = folder.join(name);
                     let metadata = match path.symlink_metadata() {
                         Ok(metadata) if metadata.is_symlink() => self.through_link(&path),

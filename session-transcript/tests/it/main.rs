@@ -3,6 +3,9 @@
 
 mod format;
 mod hostile;
+mod list;
+mod list_hostile;
 mod mend;
 mod packed;
 mod search;
+mod talk;
