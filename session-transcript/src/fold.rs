@@ -9,7 +9,7 @@ mod part;
 mod replies;
 
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use session_core::history::{
