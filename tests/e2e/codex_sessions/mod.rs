@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rejoin::adapters::CodexTranscripts;
 use rejoin::core::history::{
-    Depth, Descent, EntryKind, ListQuery, Listing, NoticeKind, PageQuery, Resumability, SessionEntry,
+    Block, Depth, Descent, EntryKind, ListQuery, Listing, NoticeKind, PageQuery, Resumability, SessionEntry,
     SessionKind, TranscriptPage, Unresumable,
 };
 use rejoin::core::{EnvMap, NativeId, SessionCatalog as _};
@@ -136,13 +136,17 @@ fn base_and(home: &Path, id: &str, name: &str, archived: bool) {
     file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(60)).unwrap();
 }
 
-fn said(page: &TranscriptPage) -> Vec<String> {
-    let text = |entry: &EntryKind| match entry {
-        EntryKind::Prompt(blocks) | EntryKind::Reply(blocks) => Some(format!("{blocks:?}")),
-        _ => None,
-    };
-    let texts = page.entries.iter().filter_map(|entry| text(&entry.entry.kind));
-    texts.map(|text| text.trim_matches(|c| "[]()\"Text".contains(c)).to_owned()).collect()
+fn said(page: &TranscriptPage) -> Vec<&str> {
+    let mut texts = Vec::new();
+    for located in &page.entries {
+        if let EntryKind::Prompt(blocks) | EntryKind::Reply(blocks) = &located.entry.kind {
+            texts.extend(blocks.iter().filter_map(|block| match block {
+                Block::Text(text) => Some(text.as_str()),
+                _ => None,
+            }));
+        }
+    }
+    texts
 }
 
 async fn page(entry: &SessionEntry, query: PageQuery) -> TranscriptPage {
