@@ -2,20 +2,19 @@
 
 mod blocks;
 mod chain;
+mod entry;
 mod notes;
 mod part;
 mod replies;
+mod threads;
 
+use std::cell::Cell;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use session_core::history::{
-    Ancestor, Descent, Notice, NoticeKind, Resumability, SessionEntry, SessionFile, SessionKind,
-    SessionSource, Title, TitleSource, Unresumable,
-};
-use session_core::{NativeId, Timestamp, TranscriptFormat, Usage};
+use session_core::history::{Notice, NoticeKind};
+use session_core::{TranscriptFormat, Usage};
 
 use self::blocks::{Block, Blocks};
 use self::chain::{Chain, Place, Taken};
@@ -26,8 +25,10 @@ pub(crate) use self::replies::Replies;
 /// How much is read at once.
 const BLOCK: usize = 256 << 10;
 
-/// The same where threads wait for each other.
-const WIDE: usize = 1 << 20;
+thread_local! {
+    /// Most files are small: to make room for each of them anew would take longer than to read it.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// How many notices are kept; of others, it is known how many there were.
 const NOTICES: usize = 32;
@@ -95,124 +96,29 @@ pub(crate) enum Folded {
     Anew,
 }
 
-/// A file that several threads read in turn.
-#[derive(Debug)]
-struct Lines<R> {
-    /// The blocks, and the number of the next one.
-    blocks: Mutex<(Blocks<R>, u64)>,
-    turn: Condvar,
-}
-
-/// What the parts go into, the number of the part that is next, and how it ended.
-type Sink<'a> = Mutex<(&'a mut Digest, u64, io::Result<Folded>)>;
-
-/// A part that others wait for: should its reader panic, they do not wait for ever.
-struct Awaited<'a, 'b> {
-    turn: &'a Condvar,
-    sink: &'a Sink<'b>,
-}
-
-impl Drop for Awaited<'_, '_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
-            (sink.1, sink.2) = (u64::MAX, Err(io::Error::other("a reader panicked")));
-            self.turn.notify_all();
-        }
-    }
-}
-
-impl<R: Read> Lines<R> {
-    /// Reads blocks as long as there are some, and hands on each when it is its turn.
-    fn fold(&self, format: &dyn TranscriptFormat, sink: &Sink<'_>) {
-        let mut buffer = Vec::new();
-        loop {
-            let (block, number) = {
-                let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-                let number = blocks.1;
-                blocks.1 += 1;
-                (blocks.0.next(buffer), number)
-            };
-            let guard = Awaited { turn: &self.turn, sink };
-            let read = match block {
-                Ok(Some(block)) => {
-                    // Only the first block can begin with the end of a line that was there before.
-                    let part = (number > 0).then(|| Part::read(format, &block));
-                    Ok(Some((block, part)))
-                }
-                Ok(None) => Ok(None),
-                Err(error) => Err(error),
-            };
-            let sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut sink =
-                self.turn.wait_while(sink, |sink| sink.1 < number).unwrap_or_else(PoisonError::into_inner);
-            drop(guard);
-            sink.1 = sink.1.saturating_add(1);
-            self.turn.notify_all();
-            match (&sink.2, read) {
-                (Ok(Folded::Done), Ok(Some((mut block, part)))) => {
-                    if sink.0.take_block(format, &mut block, part) == Folded::Anew {
-                        sink.2 = Ok(Folded::Anew);
-                        return;
-                    }
-                    buffer = block.recycle();
-                }
-                (Ok(Folded::Done), Err(error)) => {
-                    sink.2 = Err(error);
-                    return;
-                }
-                _ => return,
-            }
-        }
-    }
-}
-
 impl Digest {
     /// Folds what comes after [`folded`](Self::folded) bytes; `input` begins there and ends where the file did when it was
     /// opened. After [`Folded::Anew`] or an error, it is of no use any more.
     pub(crate) fn fold(&mut self, format: &dyn TranscriptFormat, input: impl Read) -> io::Result<Folded> {
-        let mut blocks = Blocks::new(input, self.folded, BLOCK);
-        let mut buffer = Vec::new();
         if !self.begin() {
             return Ok(Folded::Anew);
         }
-        while let Some(mut block) = blocks.next(buffer)? {
+        let mut blocks = Blocks::new(input, self.folded, BLOCK);
+        let mut buffer = BUFFER.take();
+        while let Some(mut block) = blocks.next(std::mem::take(&mut buffer))? {
             if self.take_block(format, &mut block, None) == Folded::Anew {
                 return Ok(Folded::Anew);
             }
             buffer = block.recycle();
+            if blocks.is_ended() {
+                break;
+            }
+        }
+        if buffer.len() <= 8 * BLOCK {
+            BUFFER.set(buffer);
         }
         self.finish();
         Ok(Folded::Done)
-    }
-
-    /// The same on so many threads: blocks are read apart from each other, and taken in their order.
-    pub(crate) fn fold_on(
-        &mut self,
-        threads: usize,
-        format: &dyn TranscriptFormat,
-        input: impl Read + Send,
-    ) -> io::Result<Folded> {
-        if threads < 2 {
-            return self.fold(format, input);
-        }
-        if !self.begin() {
-            return Ok(Folded::Anew);
-        }
-        let lines =
-            Lines { blocks: Mutex::new((Blocks::new(input, self.folded, WIDE), 0)), turn: Condvar::new() };
-        let sink = Mutex::new((self, 0, Ok(Folded::Done)));
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(|| lines.fold(format, &sink));
-            }
-            lines.fold(format, &sink);
-        });
-        let (digest, _, folded) = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(Folded::Done) = folded {
-            digest.finish();
-        }
-        folded
     }
 
     /// Whether it can go on.
@@ -321,71 +227,6 @@ impl Digest {
         digest
     }
 
-    /// The title that counts: one that was given, else the agent's, else a summary.
-    pub(crate) fn title(&self) -> Option<Title> {
-        let notes = &self.notes;
-        [
-            (&notes.given, TitleSource::Given),
-            (&notes.made_up, TitleSource::Agent),
-            (&notes.summary, TitleSource::Summary),
-        ]
-        .into_iter()
-        .find_map(|(title, source)| {
-            let text = title.as_ref().filter(|text| !text.trim().is_empty())?.clone();
-            Some(Title { text, source })
-        })
-    }
-
-    /// What a list shows of it.
-    pub(crate) fn entry(&self, file: &SessionFile, source: SessionSource) -> SessionEntry {
-        let notes = &self.notes;
-        let talk = notes.talk();
-        let kind = match file.kind {
-            session_core::history::FileKind::Sidechain => SessionKind::Sidechain,
-            session_core::history::FileKind::Session => notes.kind(),
-        };
-        let sidechain = kind == SessionKind::Sidechain && notes.main.lines == 0;
-        let turns = if sidechain { self.side_turns } else { self.turns };
-        let usage = if sidechain { self.usage_of_sidechains } else { self.running.unwrap_or(self.usage_new) };
-        let mut entry = SessionEntry::new(file.id.clone(), source);
-        entry.title = self.title();
-        entry.first_prompt = talk.first_prompt.clone().or_else(|| talk.first_command.clone());
-        entry.last_prompt = notes.last_noted.clone().or_else(|| talk.last_typed.clone());
-        entry.cwd.clone_from(&talk.cwd);
-        entry.last_cwd.clone_from(&talk.last_cwd);
-        entry.branch.clone_from(&talk.branch);
-        entry.began = notes.began.map(Timestamp::from_millis);
-        entry.updated = notes.updated.map(Timestamp::from_millis);
-        entry.turns = self.whole.then_some(turns);
-        entry.bytes = Some(self.bytes);
-        entry.parent = self.parent();
-        entry.kind = kind;
-        entry.resumable = self.resumable(kind);
-        entry.usage = self.whole.then_some(usage);
-        entry.model.clone_from(&talk.model);
-        entry.exact = self.whole;
-        entry.skipped_lines = self.skipped;
-        entry.torn_tail = self.torn;
-        entry
-    }
-
-    fn parent(&self) -> Option<Ancestor> {
-        let forked = |id: &String| Ancestor { id: NativeId::new(id.as_str()), descent: Descent::Forked };
-        self.notes.parent.clone().or_else(|| self.notes.origin.as_ref().map(forked))
-    }
-
-    fn resumable(&self, kind: SessionKind) -> Resumability {
-        if self.records == 0 && (self.skipped > 0 || self.torn) {
-            Resumability::No(Unresumable::Damaged)
-        } else if !self.notes.talk().said {
-            Resumability::No(Unresumable::Empty)
-        } else if kind == SessionKind::Sidechain {
-            Resumability::No(Unresumable::Sidechain)
-        } else {
-            Resumability::Yes
-        }
-    }
-
     /// What was left out or put right: the first ones, and how many others there were.
     pub(crate) fn notices(&self, path: &Path) -> (Vec<Notice>, u64) {
         let torn = self.torn.then_some((self.folded, NoticeKind::TornTail));
@@ -408,10 +249,8 @@ impl Digest {
     pub(crate) const fn spent(&self) -> &Replies {
         &self.memory.replies
     }
-
-    /// The folders that it names, for a list of one folder.
-    pub(crate) fn folders(&self) -> impl Iterator<Item = &PathBuf> {
-        let talk = self.notes.talk();
-        talk.cwd.iter().chain(talk.last_cwd.iter().filter(|last| Some(*last) != talk.cwd.as_ref()))
-    }
 }
+
+#[cfg(test)]
+#[path = "fold_tests.rs"]
+mod tests;

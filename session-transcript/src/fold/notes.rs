@@ -202,7 +202,11 @@ fn set(known: &mut Option<String>, said: Option<&str>) {
 
 /// As much of it as a list shows.
 fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(SessionEntry::PROMPT)]
+    let mut end = text.len().min(SessionEntry::PROMPT);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// A time in milliseconds. Nearly all times have one form, which is read at once.
