@@ -149,7 +149,8 @@ fn one(state: &Path, path: &Path, summary: &Summary, truth: &Value, differences:
     let title = entry.as_ref().and_then(|entry| entry.title.clone());
     let title = title.filter(|title| title.source != session_core::history::TitleSource::Summary);
     let first = entry.as_ref().and_then(|entry| entry.first_prompt.clone());
-    let cut = |text: &Value| text.as_str().map(|text| text[..text.floor_char_boundary(1024)].to_owned());
+    let end = |text: &str| (0..=text.len().min(1024)).rfind(|end| text.is_char_boundary(*end)).unwrap();
+    let cut = |text: &Value| text.as_str().map(|text| text[..end(text)].to_owned());
     let ours = [
         ("listed", json!(listed)),
         ("id", json!(entry.as_ref().map(|entry| entry.id.as_str()))),

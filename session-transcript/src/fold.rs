@@ -2,21 +2,21 @@
 
 mod blocks;
 mod chain;
+mod entry;
 mod glance;
 mod head;
 mod notes;
 mod part;
 mod replies;
+mod threads;
 
+use std::cell::Cell;
 use std::io::{self, Read};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use session_core::history::{
-    Ancestor, Descent, HistoryBase, Notice, NoticeKind, Resumability, SessionEntry, SessionFile, SessionKind,
-    SessionSource, Title, TitleSource, Unresumable,
-};
-use session_core::{NativeId, Timestamp, TranscriptFormat, Usage};
+use session_core::history::{HistoryBase, Notice, NoticeKind};
+use session_core::{TranscriptFormat, Usage};
 
 use self::blocks::{Block, Blocks};
 use self::chain::{Chain, Place, Taken};
@@ -28,6 +28,11 @@ pub(crate) use self::replies::Replies;
 
 /// How much is read at once.
 const BLOCK: usize = 256 << 10;
+
+thread_local! {
+    /// Most files are small: to make room for each of them anew would take longer than to read it.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// How many notices are kept; of others, it is known how many there were.
 const NOTICES: usize = 32;
@@ -101,36 +106,25 @@ impl Digest {
     /// Folds what comes after [`folded`](Self::folded) bytes; `input` begins there and ends where the file did when it was
     /// opened. After [`Folded::Anew`] or an error, it is of no use any more.
     pub(crate) fn fold(&mut self, format: &dyn TranscriptFormat, input: impl Read) -> io::Result<Folded> {
-        let mut blocks = Blocks::new(input, self.folded, BLOCK);
-        let mut buffer = Vec::new();
         if !self.begin() {
             return Ok(Folded::Anew);
         }
-        while let Some(mut block) = blocks.next(buffer)? {
-            if self.open && !self.end_line(&mut block) {
-                return Ok(Folded::Anew);
-            }
-            let part = Part::read(format, &block);
-            if self.take(part, &block) == Folded::Anew {
+        let mut blocks = Blocks::new(input, self.folded, BLOCK);
+        let mut buffer = BUFFER.take();
+        while let Some(mut block) = blocks.next(std::mem::take(&mut buffer))? {
+            if self.take_block(format, &mut block, None) == Folded::Anew {
                 return Ok(Folded::Anew);
             }
             buffer = block.recycle();
+            if blocks.is_ended() {
+                break;
+            }
+        }
+        if buffer.len() <= 8 * BLOCK {
+            BUFFER.set(buffer);
         }
         self.finish();
         Ok(Folded::Done)
-    }
-
-    /// The same on so many threads: blocks are read apart from each other, and taken in their order.
-    pub(crate) fn fold_on(
-        &mut self,
-        threads: usize,
-        format: &dyn TranscriptFormat,
-        input: impl Read + Send,
-    ) -> io::Result<Folded> {
-        if threads < 2 {
-            return self.fold(format, input);
-        }
-        self.fold(format, input)
     }
 
     /// Whether it can go on.
@@ -171,6 +165,14 @@ impl Digest {
     /// The file that it goes on from.
     pub(crate) fn base(&self) -> Option<&HistoryBase> {
         self.notes.head.as_ref()?.base.as_ref()
+    }
+
+    fn take_block(&mut self, format: &dyn TranscriptFormat, block: &mut Block, part: Option<Part>) -> Folded {
+        if self.open && !self.end_line(block) {
+            return Folded::Anew;
+        }
+        let part = part.unwrap_or_else(|| Part::read(format, block));
+        self.take(part, block)
     }
 
     /// The last line was whole and had no end; now it has to end, or it was none.
@@ -245,88 +247,22 @@ impl Digest {
         self.memory.chain.trim();
     }
 
-    /// The title that counts: one that was given, else the agent's, else a summary.
-    pub(crate) fn title(&self) -> Option<Title> {
-        let notes = &self.notes;
-        [
-            (&notes.given, TitleSource::Given),
-            (&notes.made_up, TitleSource::Agent),
-            (&notes.summary, TitleSource::Summary),
-        ]
-        .into_iter()
-        .find_map(|(title, source)| {
-            let text = title.as_ref().filter(|text| !text.trim().is_empty())?.clone();
-            Some(Title { text, source })
-        })
-    }
-
-    /// What a list shows of it.
-    pub(crate) fn entry(&self, file: &SessionFile, source: SessionSource) -> SessionEntry {
-        let notes = &self.notes;
-        let talk = notes.talk();
-        let kind = match file.kind {
-            session_core::history::FileKind::Sidechain => SessionKind::Sidechain,
-            session_core::history::FileKind::Session => notes.kind(),
-        };
-        let sidechain = kind == SessionKind::Sidechain && notes.main.lines == 0;
-        let turns = if sidechain { self.side_turns } else { self.turns };
-        let usage = if sidechain { self.usage_of_sidechains } else { self.running(&file.id) };
-        let mut entry = SessionEntry::new(file.id.clone(), source);
-        entry.title = self.title();
-        entry.first_prompt = talk.first_prompt.clone().or_else(|| talk.first_command.clone());
-        entry.last_prompt = notes.last_noted.clone().or_else(|| talk.last_typed.clone());
-        let head = notes.head.as_ref();
-        entry.cwd = head.and_then(|head| head.cwd.clone()).or_else(|| talk.cwd.clone());
-        entry.last_cwd = talk.last_cwd.clone().or_else(|| entry.cwd.clone());
-        entry.branch = talk.branch.clone().or_else(|| head?.branch.clone());
-        entry.began = notes.began.map(Timestamp::from_millis);
-        entry.updated = notes.updated.map(Timestamp::from_millis);
-        entry.turns = self.whole.then_some(turns);
-        entry.bytes = Some(self.bytes);
-        entry.parent = self.parent(&file.id);
-        entry.kind = kind;
-        entry.resumable = self.resumable(kind);
-        entry.usage = self.whole.then_some(usage);
-        entry.model.clone_from(&talk.model);
-        entry.exact = self.whole;
-        entry.skipped_lines = self.skipped;
-        entry.torn_tail = self.torn;
-        entry
-    }
-
-    /// What the agent itself counts, as far as it is the session's own.
-    fn running(&self, own: &NativeId) -> Usage {
-        match (self.running, &self.inherited) {
-            (Some(running), Some(inherited)) => inherited.own(own, running),
-            (running, _) => running.unwrap_or(self.usage_new),
-        }
-    }
-
-    fn parent(&self, own: &NativeId) -> Option<Ancestor> {
-        let notes = &self.notes;
-        let forked = |id: &String| Ancestor { id: NativeId::new(id.as_str()), descent: Descent::Forked };
-        let parent = notes.head.as_ref().and_then(|head| head.parent(own));
-        parent.or_else(|| notes.origin.as_ref().map(forked))
-    }
-
-    fn resumable(&self, kind: SessionKind) -> Resumability {
-        if self.records == 0 && (self.skipped > 0 || self.torn) {
-            Resumability::No(Unresumable::Damaged)
-        } else if !self.notes.talk().said && self.whole && self.base().is_none() {
-            Resumability::No(Unresumable::Empty)
-        } else if kind == SessionKind::Sidechain && self.notes.head.is_none() {
-            Resumability::No(Unresumable::Sidechain)
-        } else {
-            Resumability::Yes
-        }
-    }
-
     /// What was left out or put right: the first ones, and how many others there were.
     pub(crate) fn notices(&self, path: &Path) -> (Vec<Notice>, u64) {
         let torn = self.torn.then_some((self.folded, NoticeKind::TornTail));
         let all = self.notices.iter().cloned().chain(torn);
         let notices = all.map(|(offset, kind)| Notice { path: path.to_owned(), offset: Some(offset), kind });
         (notices.collect(), self.notices_left_out)
+    }
+
+    /// What has to be kept beside it, for going on and for totals over several files. It is of no use in a list.
+    pub(crate) const fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Gives back what was kept beside it. Without it, a fold begins anew.
+    pub(crate) fn remember(&mut self, memory: Memory) {
+        self.memory = memory;
     }
 
     /// What each reply cost, for a total over several files.
@@ -344,3 +280,7 @@ impl Digest {
         self.memory = memory;
     }
 }
+
+#[cfg(test)]
+#[path = "fold_tests.rs"]
+mod tests;

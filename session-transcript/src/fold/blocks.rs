@@ -68,6 +68,11 @@ impl<R: Read> Blocks<R> {
         self
     }
 
+    /// Whether there is none any more.
+    pub(super) const fn is_ended(&self) -> bool {
+        self.ended
+    }
+
     /// The next one, in a buffer that was used before.
     pub(super) fn next(&mut self, mut buffer: Vec<u8>) -> io::Result<Option<Block>> {
         if self.ended {

@@ -99,7 +99,12 @@ impl Talk {
 }
 
 impl Notes {
-    pub(super) fn take(&mut self, facts: &LineFacts<'_>, base: impl FnOnce() -> Option<HistoryBase>) {
+    /// Takes a line, and says at which time it was written. `base`: where a header says that the history begins.
+    pub(super) fn take(
+        &mut self,
+        facts: &LineFacts<'_>,
+        base: impl FnOnce() -> Option<HistoryBase>,
+    ) -> Option<i64> {
         match &facts.role {
             LineRole::Title { source, text } => {
                 let title = match source {
@@ -122,14 +127,14 @@ impl Notes {
         } else {
             talk.take(facts);
         }
-        if let Some(time) = facts.time.as_ref().and_then(millis) {
-            self.began.get_or_insert(time);
-            self.updated = Some(time);
-        }
+        let time = facts.time.as_ref().and_then(millis);
+        self.began = self.began.or(time);
+        self.updated = time.or(self.updated);
         self.kind = self.kind.or(facts.kind);
         if self.origin.is_none() {
             self.origin = facts.origin.as_deref().map(str::to_owned);
         }
+        time
     }
 
     /// Takes what later lines say.
@@ -205,7 +210,11 @@ fn set(known: &mut Option<String>, said: Option<&str>) {
 
 /// As much of it as a list shows.
 fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(SessionEntry::PROMPT)]
+    let mut end = text.len().min(SessionEntry::PROMPT);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// A time in milliseconds. Nearly all times have one form, which is read at once.

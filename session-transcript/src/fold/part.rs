@@ -104,7 +104,7 @@ impl Part {
 
     fn take(&mut self, facts: &LineFacts<'_>, offset: u64, base: impl FnOnce() -> Option<HistoryBase>) {
         self.records += 1;
-        self.notes.take(facts, base);
+        let time = self.notes.take(facts, base);
         if let LineRole::Reply { reply: Some(reply), usage, .. } = &facts.role {
             self.spend(
                 *reply,
@@ -117,10 +117,8 @@ impl Part {
         if facts.sidechain {
             let turn = matches!(facts.role, LineRole::Prompt { queued: false, .. });
             self.side_turns += u64::from(turn);
-        } else if let LineRole::RolledBack(_) = facts.role {
-            self.step(facts, offset);
-        } else if is_talk(facts) {
-            self.step(facts, offset);
+        } else if is_talk(facts) || matches!(facts.role, LineRole::RolledBack(_)) {
+            self.step(facts, time, offset);
         }
     }
 
@@ -132,7 +130,7 @@ impl Part {
         }
     }
 
-    fn step(&mut self, facts: &LineFacts<'_>, offset: u64) {
+    fn step(&mut self, facts: &LineFacts<'_>, time: Option<i64>, offset: u64) {
         let place = match &facts.role {
             LineRole::Prompt { queued: true, .. } => Place::Queued,
             LineRole::Prompt { .. } => Place::Prompt,
@@ -151,6 +149,7 @@ impl Part {
             logical_parent: facts.logical_parent,
             counts: message && !facts.meta,
             print: facts.print.filter(|_| message),
+            time,
             offset,
         });
     }
