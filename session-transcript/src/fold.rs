@@ -269,16 +269,6 @@ impl Digest {
     pub(crate) const fn spent(&self) -> &Replies {
         &self.memory.replies
     }
-
-    /// What going on needs, and a list does not.
-    pub(crate) const fn memory(&self) -> &Memory {
-        &self.memory
-    }
-
-    /// Takes back what going on needs.
-    pub(crate) fn remember(&mut self, memory: Memory) {
-        self.memory = memory;
-    }
 }
 
 #[cfg(test)]
