@@ -27,7 +27,7 @@ pub(crate) const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 #[derive(Debug)]
 pub(crate) enum Content<R> {
     Plain(R),
-    Packed(Unpack<R>),
+    Packed(Box<Unpack<R>>),
 }
 
 impl Content<File> {
@@ -41,7 +41,7 @@ impl Content<File> {
             Err(error) => return Err(error),
         };
         file.seek(SeekFrom::Start(0))?;
-        Ok(if packed { Self::Packed(Unpack::new(file)) } else { Self::Plain(file) })
+        Ok(if packed { Self::Packed(Box::new(Unpack::new(file))) } else { Self::Plain(file) })
     }
 }
 
@@ -59,8 +59,11 @@ impl<R: Read> Content<R> {
     }
 
     /// Whether it could not be unpacked to its end; true only once it was read to where it ends.
-    pub(crate) const fn is_in_part(&self) -> bool {
-        matches!(self, Self::Packed(Unpack { in_part: true, .. }))
+    pub(crate) fn is_in_part(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Packed(file) => file.is_in_part(),
+        }
     }
 }
 

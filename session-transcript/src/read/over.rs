@@ -19,11 +19,14 @@ use crate::walk::Seen;
 const FIRST: usize = 64 << 10;
 const LONGEST: usize = 16 << 20;
 
+/// A file that another one goes on from, and how much of it.
+type Part<'a> = (&'a Path, Option<u64>);
+
 impl Reader<'_> {
     /// Of a packed file, what it begins with is all that a quick look reads.
     pub(super) fn packed(
         &self,
-        content: Unpack<File>,
+        content: Box<Unpack<File>>,
         stamp: Stamp,
         taken: i64,
         seen: &Seen,
@@ -63,7 +66,7 @@ impl Reader<'_> {
     }
 
     /// The files that one goes on from, the nearest one first, and how much of each. `None`: one of them is missing.
-    fn bases(&self, base: &HistoryBase) -> io::Result<Option<Vec<(&Path, Option<u64>)>>> {
+    fn bases(&self, base: &HistoryBase) -> io::Result<Option<Vec<Part<'_>>>> {
         let mut parts = Vec::new();
         let mut next = Some(base.clone());
         while let Some(base) = next {
