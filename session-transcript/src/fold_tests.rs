@@ -207,15 +207,3 @@ fn a_file_that_breaks_is_an_error_on_any_number_of_threads() {
         assert_eq!(error.to_string(), "broken");
     }
 }
-
-#[test]
-fn a_glance_shows_the_ends_and_counts_nothing() {
-    let text = file();
-    let digest = Digest::glance(&format(), &text[..500], &text[text.len() - 700..]);
-    let file =
-        SessionFile { id: NativeId::new("s"), kind: session_core::history::FileKind::Session, packed: false };
-    let entry = digest.entry(&file, SessionSource { path: "x".into(), state_dir: None });
-    assert_eq!((entry.exact, entry.turns, entry.usage), (false, None, None));
-    assert_eq!((entry.cwd, entry.last_cwd), (Some("/work/0".into()), Some("/work/1".into())));
-    assert_eq!(entry.first_prompt.as_deref(), Some("turn 0"));
-}

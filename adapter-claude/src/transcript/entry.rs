@@ -5,7 +5,7 @@ mod blocks;
 use session_core::Timestamp;
 use session_core::history::{Block, Entry, EntryKind, RawTime, TitleSource};
 
-use self::blocks::{Content, Message, owned, value, word};
+use self::blocks::{Content, Message, value, word};
 use super::json::{Json, has_control};
 
 /// Kinds of lines that hold nothing of the talk.
