@@ -1,8 +1,7 @@
 use std::io::{self, Read};
 
 use adapter_claude::ClaudeTranscripts;
-use session_core::history::{SessionFile, SessionSource};
-use session_core::{EnvMap, NativeId};
+use session_core::EnvMap;
 
 use super::*;
 
