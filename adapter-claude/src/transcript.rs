@@ -1,5 +1,6 @@
 //! The session files: where they lie, and what a line of them is.
 
+mod entry;
 mod facts;
 mod json;
 mod number;
@@ -9,7 +10,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use session_core::history::{FileKind, FolderKind, LineFacts, SessionFile, SessionRoot};
+use session_core::history::{Entry, FileKind, FolderKind, LineFacts, SessionFile, SessionRoot};
 use session_core::{
     Below, EnvMap, NativeId, Places, RecordFacts, RecordKind, Said, SessionQuery, Speaker, TranscriptFormat,
 };
@@ -185,6 +186,10 @@ impl TranscriptFormat for ClaudeTranscripts {
         let joint = if by == Speaker::User { "" } else { "\n" };
         let texts: Vec<_> = blocks.filter_map(|block| block.text.as_ref()).map(Text::as_str).collect();
         Some(Said { by, text: texts.join(joint) }).filter(|said| !said.text.trim().is_empty())
+    }
+
+    fn entry(&self, line: &[u8]) -> Option<Entry> {
+        entry::entry(line)
     }
 
     fn numbered(&self, _: &[u8], _: u64) -> Option<Vec<u8>> {

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use session_core::{AgentEvent, Decoder, Final, Usage};
+use session_core::{AgentEvent, Decoder, Final};
 
-use crate::wire::{Item, Line, Tokens, parse};
+use crate::wire::{Item, Line, Tokens, parse, usage};
 
 /// How many tools that have not ended are remembered.
 const OPEN_LIMIT: usize = 10_000;
@@ -156,18 +156,6 @@ impl Decoder for CodexDecoder {
 /// Whether the agent says that it could not keep what was said.
 fn is_unsaved(text: &str) -> bool {
     text.starts_with("Failed to save the conversation transcript")
-}
-
-/// The agent counts what it read from a cache, and what it wrote to one, as input.
-fn usage(tokens: Tokens) -> Usage {
-    let read = tokens.cached_input_tokens.unwrap_or(0);
-    let written = tokens.cache_write_input_tokens.unwrap_or(0);
-    Usage {
-        input_tokens: tokens.input_tokens.unwrap_or(0).saturating_sub(read).saturating_sub(written),
-        output_tokens: tokens.output_tokens.unwrap_or(0),
-        cache_read_tokens: read,
-        cache_write_tokens: written,
-    }
 }
 
 /// The status in `unexpected status 401 Unauthorized: …` and in `exceeded retry limit, last status: 429 Too Many

@@ -2,13 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use session_core::history::{Entry, FileKind, HistoryBase, LineFacts, SessionFile, SessionRoot, Title};
 use session_core::{
-    Below, EnvMap, Places, RecordFacts, RecordKind, Said, SessionQuery, Speaker, TranscriptFormat,
+    Below, EnvMap, NativeId, Places, RecordFacts, RecordKind, Said, SessionQuery, Speaker, TranscriptFormat,
 };
 
+use self::record::Record;
 use crate::state::home;
-use crate::wire::{Fields, Text};
+use crate::wire::Text;
+
+mod entry;
+mod facts;
+mod record;
 
 /// The session files of Codex, below the home of an environment or below a state dir.
 #[derive(Debug, Clone)]
@@ -22,6 +27,10 @@ impl CodexTranscripts {
     pub const fn new(env: EnvMap) -> Self {
         Self { env }
     }
+
+    fn home(&self, state_dir: Option<&Path>) -> Option<PathBuf> {
+        state_dir.map(Path::to_owned).or_else(|| home(&self.env))
+    }
 }
 
 /// Whether the text is an id of a session in the one spelling that the agent prints: lower-case hexadecimal digits in
@@ -34,12 +43,18 @@ pub(crate) fn is_thread_id(text: &str) -> bool {
         })
 }
 
+/// Where sessions lie, below the home.
+const SESSIONS: &str = "sessions";
+
 /// Where archived sessions lie, below the home.
 const ARCHIVE: &str = "archived_sessions";
 
 /// The oldest version that may continue a session whose records are numbered: an older one appends records without a
 /// number, and does not see what a fork begins with.
 const NUMBERED_SINCE: [u64; 3] = [0, 148, 0];
+
+/// The oldest version that reads packed files; older ones do not see them.
+const UNPACKS_SINCE: [u64; 3] = [0, 137, 0];
 
 /// `rollout-<local time>-<id>`, which may be followed by `_<segment>`, as the date and what stands behind it.
 fn stem(name: &str) -> Option<(&str, &str)> {
@@ -54,6 +69,16 @@ fn stem(name: &str) -> Option<(&str, &str)> {
     Some((time, rest.strip_prefix('-')?)).filter(|_| is_time)
 }
 
+/// The ids in a file's name: that of the session, and that of its segment.
+fn ids(name: &str) -> Option<(&str, Option<&str>)> {
+    let (_, rest) = stem(name)?;
+    let (id, segment) = match rest.split_once('_') {
+        Some((id, segment)) => (id, Some(segment)),
+        None => (rest, None),
+    };
+    (is_thread_id(id) && segment.is_none_or(is_thread_id)).then_some((id, segment))
+}
+
 impl TranscriptFormat for CodexTranscripts {
     fn home(&self) -> Option<PathBuf> {
         home(&self.env)
@@ -62,28 +87,68 @@ impl TranscriptFormat for CodexTranscripts {
     /// The name of a file begins with the local time of its first record, which nobody knows, so that it is searched
     /// for: below `sessions/<year>/<month>/<day>` and in the archive.
     fn places(&self, query: &SessionQuery<'_>) -> Places {
-        let home = query.state_dir.map(Path::to_owned).or_else(|| home(&self.env));
-        let Some(home) = home.filter(|_| is_thread_id(query.id.as_str())) else {
+        let Some(home) = self.home(query.state_dir).filter(|_| is_thread_id(query.id.as_str())) else {
             return Places::default();
         };
-        let below = [("sessions", 3), (ARCHIVE, 0)];
+        let below = [(SESSIONS, 3), (ARCHIVE, 0)];
         let below = below.map(|(name, depth)| Below { folder: home.join(name), depth });
         Places { exact: Vec::new(), below: below.into() }
     }
 
     fn is_file_of(&self, name: &str, query: &SessionQuery<'_>) -> bool {
-        let rest = stem(name).and_then(|(_, rest)| rest.strip_prefix(query.id.as_str()));
-        rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('_').is_some_and(is_thread_id))
+        ids(name).is_some_and(|(id, _)| id == query.id.as_str())
     }
 
     fn is_packed(&self, name: &str) -> bool {
         name.ends_with(".jsonl.zst")
     }
 
+    fn unpacks_since(&self) -> Option<[u64; 3]> {
+        Some(UNPACKS_SINCE)
+    }
+
+    fn roots(&self, state_dir: Option<&Path>) -> Vec<SessionRoot> {
+        let Some(home) = self.home(state_dir) else { return Vec::new() };
+        let roots = [(SESSIONS, 3, false), (ARCHIVE, 0, true)];
+        let root = |(name, depth, archived)| SessionRoot { folder: home.join(name), depth, archived };
+        roots.map(root).into()
+    }
+
+    /// The session that the name tells: `<id>`, or `<id>_<segment>`.
+    fn session_file(&self, below: &Path) -> Option<SessionFile> {
+        let name = below.file_name()?.to_str()?;
+        let (id, _) = ids(name)?;
+        Some(SessionFile { id: NativeId::new(id), kind: FileKind::Session, packed: self.is_packed(name) })
+    }
+
+    fn segment(&self, name: &str) -> Option<NativeId> {
+        ids(name)?.1.map(NativeId::new)
+    }
+
+    fn base(&self, header: &[u8]) -> Option<HistoryBase> {
+        facts::base(header)
+    }
+
+    fn titles(&self, state_dir: Option<&Path>) -> Option<PathBuf> {
+        Some(self.home(state_dir)?.join("session_index.jsonl"))
+    }
+
+    fn title(&self, line: &[u8]) -> Option<(NativeId, Title)> {
+        facts::title(line)
+    }
+
+    fn facts<'a>(&self, line: &'a [u8]) -> Option<LineFacts<'a>> {
+        facts::facts(line)
+    }
+
+    fn entry(&self, line: &[u8]) -> Option<Entry> {
+        entry::entry(line)
+    }
+
     fn record(&self, line: &[u8]) -> Option<RecordFacts> {
         let record = Record::parse(line)?;
         let Record { ordinal, payload, .. } = &record;
-        let is_meta = record.kind.is("session_meta");
+        let is_meta = record.is_header();
         let numbered = payload.history_mode.as_ref().is_some_and(|mode| mode.as_str() == "paginated");
         let cwd = payload.cwd.as_ref().map(Text::as_str).filter(|cwd| is_meta && !cwd.is_empty());
         Some(RecordFacts {
@@ -103,11 +168,7 @@ impl TranscriptFormat for CodexTranscripts {
             RecordKind::Answer => Speaker::Agent,
             RecordKind::Other => return None,
         };
-        let payload = &record.payload;
-        let blocks = payload.item.iter().flat_map(|item| &item.content);
-        let texts = payload.message.iter().chain(blocks.filter_map(|block| block.text.as_ref()));
-        let text = texts.map(Text::as_str).collect::<Vec<_>>().join("\n");
-        Some(Said { by, text }).filter(|said| !said.text.trim().is_empty())
+        Some(Said { by, text: record.text() }).filter(|said| !said.text.trim().is_empty())
     }
 
     fn numbered(&self, line: &[u8], number: u64) -> Option<Vec<u8>> {
@@ -122,92 +183,10 @@ impl TranscriptFormat for CodexTranscripts {
         let archive = path.parent().filter(|folder| folder.ends_with(ARCHIVE))?;
         let name = path.file_name()?.to_str()?;
         let (time, _) = stem(name)?;
-        let mut folder = archive.parent()?.join("sessions");
+        let mut folder = archive.parent()?.join(SESSIONS);
         folder.extend(time[..10].split('-'));
         Some(folder.join(name))
     }
-}
-
-/// One record, as far as it matters.
-#[derive(Deserialize)]
-struct Record<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Kind<'a>,
-    ordinal: Option<u64>,
-    #[serde(borrow, default)]
-    payload: Payload<'a>,
-}
-
-#[derive(Deserialize)]
-struct Kind<'a>(#[serde(borrow)] Text<'a>);
-
-impl Kind<'_> {
-    fn is(&self, kind: &str) -> bool {
-        self.0.as_str() == kind
-    }
-}
-
-#[derive(Default, Deserialize)]
-struct Payload<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<Text<'a>>,
-    #[serde(borrow)]
-    cwd: Option<Text<'a>>,
-    #[serde(borrow)]
-    history_mode: Option<Text<'a>>,
-    history_base: Option<serde::de::IgnoredAny>,
-    #[serde(borrow)]
-    message: Option<Text<'a>>,
-    #[serde(borrow)]
-    item: Option<Item<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-struct Item<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    content: Vec<Block<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Block<'a> {
-    #[serde(borrow)]
-    text: Option<Text<'a>>,
-}
-
-impl<'a> Record<'a> {
-    /// `None`: it has no type, so it is no record.
-    fn parse(line: &'a [u8]) -> Option<Self> {
-        if line.trim_ascii_start().first() != Some(&b'{') {
-            return None;
-        }
-        serde_json::from_slice(line).ok().or_else(|| {
-            // A record whose other fields changed their type is still a record.
-            let fields = Fields::of(line)?;
-            let kind = Kind(fields.text("type")?);
-            Some(Self { kind, ordinal: fields.value("ordinal"), payload: Payload::default() })
-        })
-    }
-
-    /// What was said is told by an event of its own. The messages beside it (`response_item`) are what the model gets:
-    /// they hold what the agent puts in, too.
-    fn what(&self) -> RecordKind {
-        if !self.kind.is("event_msg") {
-            return RecordKind::Other;
-        }
-        let item = self.payload.item.as_ref().and_then(|item| item.kind.as_ref());
-        match (words(self.payload.kind.as_ref()), words(item)) {
-            // The second of each from 0.148 on, where the records are numbered.
-            ("user_message", _) | ("item_completed", "UserMessage") => RecordKind::Prompt,
-            ("agent_message", _) | ("item_completed", "AgentMessage") => RecordKind::Answer,
-            _ => RecordKind::Other,
-        }
-    }
-}
-
-fn words<'t>(text: Option<&'t Text<'_>>) -> &'t str {
-    text.map_or("", Text::as_str)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde_json::value::RawValue;
+use session_core::Usage;
 
 /// Text, borrowed where it holds no escapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +101,18 @@ pub(crate) struct Tokens {
     pub(crate) output_tokens: Option<u64>,
 }
 
+/// The agent counts what it read from a cache, and what it wrote to one, as input.
+pub(crate) fn usage(tokens: Tokens) -> Usage {
+    let read = tokens.cached_input_tokens.unwrap_or(0);
+    let written = tokens.cache_write_input_tokens.unwrap_or(0);
+    Usage {
+        input_tokens: tokens.input_tokens.unwrap_or(0).saturating_sub(read).saturating_sub(written),
+        output_tokens: tokens.output_tokens.unwrap_or(0),
+        cache_read_tokens: read,
+        cache_write_tokens: written,
+    }
+}
+
 /// Reads a line. `None`: it is no JSON object. A byte order mark before it, as wrappers may write one, is nothing.
 pub(crate) fn parse(line: &[u8]) -> Option<Line<'_>> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
@@ -117,7 +130,15 @@ impl<'a> Fields<'a> {
         serde_json::from_slice(line).ok().map(Self)
     }
 
-    fn inner(&self, name: &str) -> Option<Self> {
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    pub(crate) fn borrowed<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
+        serde_json::from_str(self.0.get(name)?.get()).ok()
+    }
+
+    pub(crate) fn inner(&self, name: &str) -> Option<Self> {
         Self::of(self.0.get(name)?.get().as_bytes())
     }
 

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use crate::error::CatalogError;
 use crate::history::{
-    Entry, FolderKind, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionFile,
-    SessionRoot, SessionSource, TranscriptPage,
+    Entry, FolderKind, HistoryBase, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry,
+    SessionFile, SessionRoot, SessionSource, Title, TranscriptPage,
 };
 use crate::{Conversation, NativeId, Said, Version};
 
@@ -281,10 +281,15 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
     /// Whether a file of this name, found below a folder to search, is the session's.
     fn is_file_of(&self, name: &str, query: &SessionQuery<'_>) -> bool;
 
-    /// Whether a file of this name is packed in a way that nobody here can read, though the agent can: then nothing is
-    /// known of what it holds, and nothing is done to it.
+    /// Whether a file of this name is packed. What really is, its first bytes tell; of two files whose names differ in this
+    /// alone, the one that is not packed is valid.
     fn is_packed(&self, _name: &str) -> bool {
         false
+    }
+
+    /// The oldest version of the agent that reads packed files.
+    fn unpacks_since(&self) -> Option<[u64; 3]> {
+        None
     }
 
     /// The agent's own place, as it is now set; `None` where nobody can tell.
@@ -299,6 +304,29 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
 
     /// What a file is, by its path below a root. `None`: no session's.
     fn session_file(&self, _below: &Path) -> Option<SessionFile> {
+        None
+    }
+
+    /// Of a file of this name that may hold a later part of a session alone, the part's own id. Where it has no
+    /// [base](Self::base), it is a session of its own, with that id.
+    fn segment(&self, _name: &str) -> Option<NativeId> {
+        None
+    }
+
+    /// Where the history begins that the file of this header goes on from. `None`: in the file itself. Total over all
+    /// bytes.
+    fn base(&self, _header: &[u8]) -> Option<HistoryBase> {
+        None
+    }
+
+    /// The file beside the sessions that holds titles, one a line; of several for a session, the last is valid.
+    fn titles(&self, _state_dir: Option<&Path>) -> Option<PathBuf> {
+        None
+    }
+
+    /// What a line of [that file](Self::titles) says: a session and its title, empty where it was taken back. `None`: it is
+    /// no record of it. Total over all bytes.
+    fn title(&self, _line: &[u8]) -> Option<(NativeId, Title)> {
         None
     }
 

@@ -1,6 +1,5 @@
 //! The catalog: find, scan, sum up.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -8,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use session_core::error::CatalogError;
-use session_core::history::{ListQuery, Listing, SessionEntry, SessionRoot};
+use session_core::history::{
+    ListQuery, Listing, PageQuery, SessionEntry, SessionRoot, SessionSource, TranscriptPage,
+};
 use session_core::{
     Conversation, Inspection, Mend, NativeId, Places, Presence, SessionCatalog, SessionQuery,
     TranscriptFormat, async_trait,
@@ -17,6 +18,10 @@ use session_core::{
 use crate::find::{Found, find, is_denied};
 use crate::list::Lister;
 use crate::mend::{end_last_line, number_records, stays_in, unarchive};
+use crate::opened::Opened;
+use crate::packed::{Content, is_packed};
+use crate::page::{Limits, page_of};
+use crate::parts::Files;
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
 use crate::stamp::now;
 
@@ -108,11 +113,30 @@ impl<F: TranscriptFormat> FileCatalog<F> {
                 state_dir: state_dir.as_deref(),
                 version: version.as_ref(),
             };
-            work(&format, readable(&*format, find(&*format, &query, &places, limit)?)?)
+            work(&format, find(&*format, &query, &places, limit)?)
         });
         done.await.unwrap_or_else(|error| {
             Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
         })
+    }
+
+    /// Opens a file that was found before, and does something with it, on the blocking pool.
+    async fn with_source<T: Send + 'static>(
+        &self,
+        source: &SessionSource,
+        work: impl FnOnce(&Files<'_>, &Path, Opened) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, CatalogError> {
+        let (format, source, limit) = (Arc::clone(&self.format), source.clone(), self.search_limit);
+        let path = source.path.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            let path = source.path;
+            let opened = Opened::at(&path, source.state_dir.as_deref())?;
+            let roots = format.roots(source.state_dir.as_deref());
+            let real = source.state_dir.as_deref().and_then(|dir| dir.canonicalize().ok());
+            let files = Files::new(&*format, &roots, real.as_deref(), limit);
+            work(&files, &path, opened).map_err(|error| failed(&path, error))
+        });
+        done.await.unwrap_or_else(|error| Err(CatalogError { path, source: io::Error::other(error).into() }))
     }
 }
 
@@ -152,7 +176,8 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
                 Err(failed(&path, io::Error::new(io::ErrorKind::PermissionDenied, "it may not be read")))
             }
             Found::File(path, file) => {
-                last_said(format, file.take(READ_LIMIT), bytes).map_err(|error| failed(&path, error))
+                let said = Content::of(file).and_then(|file| last_said(format, file.take(READ_LIMIT), bytes));
+                said.map_err(|error| failed(&path, error))
             }
         };
         self.with_file(query, read).await
@@ -180,6 +205,10 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
                     .flatten()
                     .try_for_each(|path| stays_in(path, dir))?;
             }
+            if mend != Mend::Unarchive && is_packed(&place)? {
+                // What is appended to a packed file ruins it.
+                return Ok(false);
+            }
             match (mend, home) {
                 (Mend::EndLastLine, _) => end_last_line(&place, bytes),
                 (Mend::NumberRecords, _) => number_records(&*format, &place, bytes),
@@ -193,6 +222,27 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
             tracing::warn!(path = %path.display(), ?mend, "a session's file was mended");
         }
         Ok(done)
+    }
+
+    /// # Errors
+    /// [`CatalogError`] when the file is not there or cannot be read, and for a cursor of another file, or of one that was
+    /// cut or rewritten since.
+    ///
+    /// # Cancel safety
+    /// Nothing is written. A dropped future leaves a read of at most one page running on the blocking pool.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn page(
+        &self,
+        _: &NativeId,
+        source: &SessionSource,
+        query: &PageQuery,
+    ) -> Result<TranscriptPage, CatalogError> {
+        let query = query.clone();
+        let read =
+            move |files: &Files<'_>, path: &Path, opened| page_of(files, path, opened, &query, Limits::PAGE);
+        self.with_source(source, read).await
     }
 
     /// # Errors
@@ -223,18 +273,6 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
     }
 }
 
-/// A packed file may hold anything: that is no answer.
-fn readable(format: &dyn TranscriptFormat, found: Found) -> Result<Found, CatalogError> {
-    match &found {
-        Found::File(path, _)
-            if path.file_name().and_then(OsStr::to_str).is_some_and(|name| format.is_packed(name)) =>
-        {
-            Err(failed(path, io::Error::new(io::ErrorKind::Unsupported, "it is packed")))
-        }
-        _ => Ok(found),
-    }
-}
-
 fn root(places: &Places) -> PathBuf {
     places.exact.first().or(places.below.first().map(|below| &below.folder)).cloned().unwrap_or_default()
 }
@@ -254,8 +292,15 @@ fn look(format: &dyn TranscriptFormat, found: Found) -> Result<Inspection, Catal
 /// Reads the file, or as much of it as is worth the time; its size is told whole.
 fn scan_file(format: &dyn TranscriptFormat, file: File) -> io::Result<Tally> {
     let bytes = file.metadata()?.len();
-    let mut tally = scan(format, file.take(READ_LIMIT))?;
-    if bytes > READ_LIMIT {
+    let mut file = Content::of(file)?;
+    let mut tally = scan(format, file.by_ref().take(READ_LIMIT))?;
+    if file.is_packed() {
+        // Nothing can be appended to it as it is, so no end of a line can be missing.
+        tally.open_tail = false;
+        tally.torn_tail |= file.is_in_part();
+        tally.needs_version = tally.needs_version.max(format.unpacks_since());
+    }
+    if tally.bytes >= READ_LIMIT && (file.is_packed() || bytes > READ_LIMIT) {
         // Where the reading stopped is not where the file ends.
         (tally.torn_tail, tally.open_tail) = (false, false);
     }

@@ -57,7 +57,7 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
 
 /// Links are followed in the agent's own place, as the agents do. A state dir is written by the agent and all that it runs:
 /// there, a link that leads out of it may lead into another mailbox.
-fn open(path: &Path, state_dir: Option<&Path>) -> Result<Found, CatalogError> {
+pub(crate) fn open(path: &Path, state_dir: Option<&Path>) -> Result<Found, CatalogError> {
     // The kind first: opening a device may have an effect.
     let opened = fs::metadata(path).and_then(|metadata| {
         if !metadata.is_file() {
@@ -175,14 +175,53 @@ fn below(
                 Found::File(path, file) => {
                     let written = file.metadata().and_then(|metadata| metadata.modified());
                     let written = written.unwrap_or(SystemTime::UNIX_EPOCH);
-                    if best.file.as_ref().is_none_or(|(newest, ..)| written > *newest) {
-                        best.file = Some((written, path, file));
-                    }
+                    best.take(format, written, path, file);
                 }
             }
         }
     }
     Ok(())
+}
+
+impl Best {
+    /// The newest is the best; but of a file and the same one packed, the one that is not.
+    fn take(&mut self, format: &dyn TranscriptFormat, written: SystemTime, path: PathBuf, file: File) {
+        let Some((newest, best, _)) = &self.file else {
+            self.file = Some((written, path, file));
+            return;
+        };
+        let newer = written.max(*newest);
+        match packed_twin(format, best, &path) {
+            Some(Twin::First) => self.file = Some((newer, path, file)),
+            Some(Twin::Second) => {}
+            None if written > *newest => self.file = Some((written, path, file)),
+            None => {}
+        }
+    }
+}
+
+/// Which of two files is the packed one, where they are the same but for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Twin {
+    First,
+    Second,
+}
+
+/// Whether two files are one and the same session file, packed and not: their names begin alike up to where one says that
+/// it is packed.
+pub(crate) fn packed_twin(format: &dyn TranscriptFormat, one: &Path, other: &Path) -> Option<Twin> {
+    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    let (first, second) = (name(one)?, name(other)?);
+    let begins = |packed: &str, plain: &str| {
+        format.is_packed(packed) && !format.is_packed(plain) && packed.strip_prefix(plain).is_some()
+    };
+    if begins(&first, &second) {
+        Some(Twin::First)
+    } else if begins(&second, &first) {
+        Some(Twin::Second)
+    } else {
+        None
+    }
 }
 
 /// The best of what a search found.

@@ -4,6 +4,7 @@ mod blocks;
 mod chain;
 mod entry;
 mod glance;
+mod head;
 mod notes;
 mod part;
 mod replies;
@@ -14,12 +15,13 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use session_core::history::{Notice, NoticeKind};
+use session_core::history::{HistoryBase, Notice, NoticeKind};
 use session_core::{TranscriptFormat, Usage};
 
 use self::blocks::{Block, Blocks};
 use self::chain::{Chain, Place, Taken};
 pub(crate) use self::glance::{Buffers, FIRST};
+use self::head::Inherited;
 use self::notes::Notes;
 use self::part::{Part, Tail};
 pub(crate) use self::replies::Replies;
@@ -72,6 +74,8 @@ pub(crate) struct Digest {
     pub(crate) usage_of_sidechains: Usage,
     /// What the agent itself counts.
     pub(crate) running: Option<Usage>,
+    /// What was folded before the file's beginning, of those that it goes on from.
+    inherited: Option<Inherited>,
     pub(crate) notes: Notes,
     notices: Vec<(u64, NoticeKind)>,
     notices_left_out: u64,
@@ -125,13 +129,42 @@ impl Digest {
 
     /// Whether it can go on.
     fn begin(&mut self) -> bool {
-        if self.folded == 0 {
+        if self.folded == 0 && self.inherited.is_none() {
             *self = Self::default();
             self.memory.present = true;
         }
         self.lines -= u64::from(self.torn);
         self.torn = false;
         self.memory.present
+    }
+
+    /// Goes on with the beginning of another file, which goes on from the one that was folded till now.
+    pub(crate) fn go_over(&mut self) {
+        let id = self.notes.head.take().and_then(|head| head.id);
+        self.inherited = Some(Inherited::new(id, self.running.unwrap_or_default()));
+        (self.folded, self.bytes, self.lines, self.records, self.skipped) = (0, 0, 0, 0, 0);
+        (self.torn, self.open) = (false, false);
+        (self.notices, self.notices_left_out) = (Vec::new(), 0);
+        self.notes.main.lines = 0;
+        self.notes.helpers.lines = 0;
+    }
+
+    /// Takes the first prompt of the file that it goes on from.
+    pub(crate) fn begins_with(&mut self, base: &Self) {
+        if let Some(prompt) = &base.notes.main.first_prompt {
+            self.notes.main.first_prompt = Some(prompt.clone());
+        }
+        self.notes.began = base.notes.began.or(self.notes.began);
+    }
+
+    /// Whether somebody typed something in words.
+    pub(crate) fn has_prompt(&self) -> bool {
+        self.notes.talk().first_prompt.is_some()
+    }
+
+    /// The file that it goes on from.
+    pub(crate) fn base(&self) -> Option<&HistoryBase> {
+        self.notes.head.as_ref()?.base.as_ref()
     }
 
     fn take_block(&mut self, format: &dyn TranscriptFormat, block: &mut Block, part: Option<Part>) -> Folded {
@@ -212,21 +245,6 @@ impl Digest {
         (self.messages, self.queued, self.all_messages) =
             (tip.messages.into(), tip.queued.into(), tip.all.into());
         self.memory.chain.trim();
-    }
-
-    /// Folds the beginning and the end of a file alone, where the rest is not worth the time.
-    pub(crate) fn glance(format: &dyn TranscriptFormat, head: &[u8], tail: &[u8]) -> Self {
-        let mut digest = Self::default();
-        let whole_lines = |bytes: &[u8]| memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
-        let first_line = memchr::memchr(b'\n', tail).map_or(tail.len(), |end| end + 1);
-        for bytes in [&head[..whole_lines(head)], &tail[first_line..]] {
-            let block = Block::of(bytes);
-            let part = Part::read(format, &block);
-            digest.take(part, &block);
-        }
-        digest.memory = Memory::default();
-        (digest.folded, digest.notices, digest.notices_left_out) = (0, Vec::new(), 0);
-        digest
     }
 
     /// What was left out or put right: the first ones, and how many others there were.

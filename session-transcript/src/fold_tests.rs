@@ -1,8 +1,7 @@
 use std::io::{self, Read};
 
 use adapter_claude::ClaudeTranscripts;
-use session_core::history::{SessionFile, SessionSource};
-use session_core::{EnvMap, NativeId};
+use session_core::EnvMap;
 
 use super::*;
 
@@ -206,16 +205,4 @@ fn a_file_that_breaks_is_an_error_on_any_number_of_threads() {
         let error = digest.fold_on(threads, &format(), Breaking(file())).unwrap_err();
         assert_eq!(error.to_string(), "broken");
     }
-}
-
-#[test]
-fn a_glance_shows_the_ends_and_counts_nothing() {
-    let text = file();
-    let digest = Digest::glance(&format(), &text[..500], &text[text.len() - 700..]);
-    let file =
-        SessionFile { id: NativeId::new("s"), kind: session_core::history::FileKind::Session, packed: false };
-    let entry = digest.entry(&file, SessionSource { path: "x".into(), state_dir: None });
-    assert_eq!((entry.exact, entry.turns, entry.usage), (false, None, None));
-    assert_eq!((entry.cwd, entry.last_cwd), (Some("/work/0".into()), Some("/work/1".into())));
-    assert_eq!(entry.first_prompt.as_deref(), Some("turn 0"));
 }

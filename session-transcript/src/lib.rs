@@ -1,10 +1,10 @@
 #![doc = include_str!("../README.md")]
-#![expect(dead_code, reason = "the fold is being built")]
 
 // The test format names the crate as others do.
 #[cfg(test)]
 extern crate self as session_transcript;
 
+mod backward;
 mod catalog;
 mod find;
 mod fold;
@@ -12,15 +12,21 @@ mod index;
 mod lines;
 mod list;
 mod mend;
+mod opened;
+mod packed;
+mod page;
+mod parts;
 mod pool;
 mod read;
 mod scan;
 mod scope;
 mod stamp;
 mod summary;
+mod titles;
 mod walk;
 
 pub use catalog::FileCatalog;
+pub use packed::unpack_to;
 pub use summary::{Bill, Counts, Summary};
 
 #[cfg(test)]

@@ -13,11 +13,13 @@ use session_core::history::{
 };
 use session_core::{NativeId, Timestamp, TranscriptFormat};
 
-use crate::find::is_absent;
+use crate::find::{Twin, is_absent, packed_twin};
 use crate::index::{Fresh, Index};
+use crate::parts::{Files, belong_together, tell_apart};
 use crate::pool;
 use crate::read::{Buffers, Digested, Reader};
 use crate::scope::Scoped;
+use crate::titles::Titles;
 use crate::walk::{Seen, Walk, Walked, notice};
 
 /// How a catalog lists.
@@ -65,18 +67,23 @@ impl Lister<'_> {
             names: &[],
             limit: self.limit,
         };
-        let Walked { files, notices } = walk.run(roots);
+        let Walked { mut files, mut notices } = walk.run(roots);
         let complete = notices.is_empty();
         let index = self.index.map(|(path, owner)| Index::load(path, owner)).unwrap_or_default();
+        let titles =
+            Titles::read(self.format, query.state_dir.as_deref(), state_dir.as_deref(), &mut notices);
+        let places = Files::new(self.format, roots, state_dir.as_deref(), self.limit);
+        tell_apart(&places, &mut files);
         let reader = Reader {
             format: self.format,
             index: &index,
             state_dir: state_dir.as_deref(),
             exact: query.depth == Depth::Exact,
             count: self.count,
+            files: &places,
             clock: self.clock,
         };
-        let mut sessions = grouped(files);
+        let mut sessions = grouped(self.format, files);
         sessions.sort_unstable_by(|one, other| order(&one[0]).cmp(&order(&other[0])));
         let mut chosen = Chosen::new(query, notices);
         let mut fresh = HashMap::new();
@@ -89,6 +96,7 @@ impl Lister<'_> {
             });
             for mut examined in examined {
                 fresh.extend(examined.fresh.drain(..));
+                examined.entry.iter_mut().for_each(|entry| titles.give(entry));
                 chosen.add(examined);
             }
             (rest, step) = (later, step.saturating_mul(2));
@@ -129,6 +137,10 @@ impl Lister<'_> {
         if walked.files.is_empty() {
             walked = walk.run(roots);
         }
+        let places = Files::new(self.format, roots, walk.state_dir, self.limit);
+        tell_apart(&places, &mut walked.files);
+        walked.files.retain(|seen| seen.file.id == *id);
+        let titles = Titles::read(self.format, state_dir, walk.state_dir, &mut Vec::new());
         let index = Index::default();
         let reader = Reader {
             format: self.format,
@@ -136,15 +148,20 @@ impl Lister<'_> {
             state_dir: walk.state_dir,
             exact: false,
             count: self.count,
+            files: &places,
             clock: self.clock,
         };
-        walked.files.sort_by(|one, other| order(one).cmp(&order(other)));
+        let mut copies = grouped(self.format, walked.files).pop().unwrap_or_default();
+        if let Some(first) = copies.first().cloned() {
+            // Its other parts are no other copies.
+            copies.retain(|seen| seen.path == first.path || !belong_together(self.format, &first, seen));
+        }
         let mut buffers = Buffers::default();
-        let entries: Vec<_> = walked
-            .files
+        let mut entries: Vec<_> = copies
             .into_iter()
             .filter_map(|seen| examine(&reader, &mut buffers, &[seen], &query).entry)
             .collect();
+        entries.iter_mut().for_each(|entry| titles.give(entry));
         match walked.notices.into_iter().next() {
             // What was not looked at may hold it.
             Some(notice) if entries.is_empty() => Err(io::Error::other(match notice.kind {
@@ -165,23 +182,26 @@ fn real_dir(state_dir: Option<&Path>) -> io::Result<Option<PathBuf>> {
     state_dir.map(Path::canonicalize).transpose()
 }
 
-/// The files by session, the one to be listed first: the plain one, which the agent goes on with, else the newest. Of a
-/// helper's file, the session that it helps counts, too, whose name is in the path.
-fn grouped(mut files: Vec<Seen>) -> Vec<Copies> {
+/// The files by session, the one to be listed first: the newest, or the same one that is not packed, which the agent goes on
+/// with. Of a helper's file, the session that it helps counts, too, whose name is in the path.
+fn grouped(format: &dyn TranscriptFormat, mut files: Vec<Seen>) -> Vec<Copies> {
     let owner = |seen: &Seen| match seen.file.kind {
         FileKind::Session => None,
         FileKind::Sidechain => seen.path.parent().map(last_two),
     };
     files.sort_unstable_by(|one, other| {
         let ids = one.file.id.as_str().cmp(other.file.id.as_str());
-        ids.then_with(|| owner(one).cmp(&owner(other)))
-            .then_with(|| (one.file.packed, order(one)).cmp(&(other.file.packed, order(other))))
+        ids.then_with(|| owner(one).cmp(&owner(other))).then_with(|| order(one).cmp(&order(other)))
     });
     let mut groups: Vec<Copies> = Vec::with_capacity(files.len());
     for seen in files {
         match groups.last_mut() {
             Some(copies) if copies[0].file.id == seen.file.id && owner(&copies[0]) == owner(&seen) => {
-                copies.push(seen);
+                if packed_twin(format, &copies[0].path, &seen.path) == Some(Twin::First) {
+                    copies.insert(0, seen);
+                } else {
+                    copies.push(seen);
+                }
             }
             _ => groups.push(vec![seen]),
         }
@@ -200,17 +220,23 @@ fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &
     let mut examined = Examined::default();
     for seen in copies {
         if examined.entry.as_ref().is_some_and(|entry| !is_unreadable(entry)) {
-            examined.notices.push(Notice {
-                path: seen.path.clone(),
-                offset: None,
-                kind: NoticeKind::OlderCopy,
-            });
+            if !belong_together(reader.format, &copies[0], seen) {
+                let kind = NoticeKind::OlderCopy;
+                examined.notices.push(Notice { path: seen.path.clone(), offset: None, kind });
+            }
             continue;
         }
         let source = SessionSource { path: seen.path.clone(), state_dir: query.state_dir.clone() };
         match reader.digest(buffers, seen) {
-            Ok(Digested { digest, stamp, fresh }) => {
+            Ok(Digested { digest, stamp, fresh, in_part }) => {
                 let mut entry = digest.entry(&seen.file, source);
+                if digest.base().is_some_and(|base| reader.files.base(base).is_none()) {
+                    entry.resumable = Resumability::No(Unresumable::BaseMissing);
+                }
+                if in_part {
+                    let kind = NoticeKind::PackedInPart;
+                    examined.notices.push(Notice { path: seen.path.clone(), offset: None, kind });
+                }
                 entry.bytes = Some(stamp.size);
                 examined.written = stamp.modified / 1_000_000;
                 entry.updated = entry.updated.or(Some(Timestamp::from_millis(examined.written)));

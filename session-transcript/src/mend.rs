@@ -170,18 +170,18 @@ fn create(folder: &Path) -> io::Result<()> {
 
 /// A renamed file is durable when its folder is.
 #[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
 #[cfg(not(unix))]
 #[expect(clippy::unnecessary_wraps, reason = "the same face on every system")]
-fn sync_folder(_: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
 #[cfg(unix)]
-fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
     use std::os::unix::fs::OpenOptionsExt;
 
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::NOFOLLOW;
@@ -189,7 +189,7 @@ fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
 }
 
 #[cfg(not(unix))]
-const fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) const fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 

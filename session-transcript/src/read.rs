@@ -1,5 +1,7 @@
 //! Reads session files for lists: what was added, the beginning and the end, or all.
 
+mod over;
+
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::Path;
@@ -12,6 +14,8 @@ use crate::find::{is_inside, options};
 pub(crate) use crate::fold::Buffers;
 use crate::fold::{Digest, FIRST, Folded};
 use crate::index::{Fresh, Index, Known, Stored};
+use crate::packed::Content;
+use crate::parts::Files;
 use crate::stamp::Stamp;
 use crate::walk::Seen;
 
@@ -33,6 +37,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) count: &'a AtomicU64,
     /// The clock that files are stamped by.
     pub(crate) clock: fn() -> i64,
+    /// Where the files lie that others go on from.
+    pub(crate) files: &'a Files<'a>,
 }
 
 /// What is known of a file now.
@@ -42,6 +48,14 @@ pub(crate) struct Digested {
     pub(crate) stamp: Stamp,
     /// What an index should know.
     pub(crate) fresh: Option<Fresh>,
+    /// Whether it is packed, and could not be unpacked to its end.
+    pub(crate) in_part: bool,
+}
+
+impl Digested {
+    const fn new(digest: Digest, stamp: Stamp) -> Self {
+        Self { digest, stamp, fresh: None, in_part: false }
+    }
 }
 
 /// Counts what is read.
@@ -69,25 +83,41 @@ impl Reader<'_> {
             && stored.known.stamp == seen.stamp
             && let Some(digest) = stored.digest()
         {
-            return Ok(Digested { digest, stamp: seen.stamp, fresh: None });
+            return Ok(Digested::new(digest, seen.stamp));
         }
         let (file, stamp, taken) = self.open(seen)?;
         let mut file = Counted { inner: file, here: 0, all: self.count };
-        if seen.file.packed {
-            return Ok(Digested { digest: Digest::default(), stamp, fresh: None });
+        if seen.file.packed
+            && let Content::Packed(content) = Content::of(file.inner.try_clone()?)?
+        {
+            return self.packed(content, stamp, taken, seen, buffers);
         }
         let went_on = match stored {
             Some(stored) => self.go_on(&mut file, stamp, &stored)?,
             None => None,
         };
+        let ends = !self.exact && stamp.size > 2 * FIRST && went_on.is_none();
         let digest = match went_on {
             Some(digest) => digest,
-            None if self.exact || stamp.size <= 2 * FIRST => self.whole(&mut file, stamp)?,
+            None if !ends => self.whole(&mut file, stamp)?,
             None => {
                 let mut read = |at, length, into: &mut Vec<u8>| read_at(&mut file, at, length, into);
-                let digest = Digest::of_ends(self.format, stamp.size, &mut read, buffers)?;
-                return Ok(Digested { digest, stamp, fresh: None });
+                Digest::of_ends(self.format, stamp.size, &mut read, buffers)?
             }
+        };
+        // No record at all: perhaps it is packed, whatever its name says.
+        if digest.records == 0
+            && let Content::Packed(content) = Content::of(file.inner.try_clone()?)?
+        {
+            return self.packed(content, stamp, taken, seen, buffers);
+        }
+        if ends || (!self.exact && digest.base().is_some()) {
+            return Ok(Digested::new(self.begun(digest, buffers)?, stamp));
+        }
+        let Some(digest) = self.with_base(&mut file, stamp, digest)? else {
+            // An index would keep what is missing, and not see that it came back.
+            let digest = self.whole(&mut file, stamp)?;
+            return Ok(Digested::new(digest, stamp));
         };
         let known = Known {
             stamp,
@@ -95,7 +125,7 @@ impl Reader<'_> {
             sidechain: seen.file.kind == FileKind::Sidechain,
             guard: guard(&mut file, digest.folded)?,
         };
-        Ok(Digested { fresh: Fresh::new(known, &digest, file.here), digest, stamp })
+        Ok(Digested { fresh: Fresh::new(known, &digest, file.here), ..Digested::new(digest, stamp) })
     }
 
     fn open(&self, seen: &Seen) -> io::Result<(File, Stamp, i64)> {

@@ -9,6 +9,7 @@ use session_core::history::{FileKind, FolderKind, Notice, NoticeKind, SessionFil
 use session_core::{NativeId, TranscriptFormat};
 
 use crate::find::{is_absent, is_same};
+use crate::parts::segment;
 use crate::pool;
 use crate::stamp::Stamp;
 
@@ -104,7 +105,9 @@ impl Walk<'_> {
                 for name in self.names {
                     let file = self.format.session_file(&below.join(name));
                     // An id that is a path is none.
-                    let Some(file) = file.filter(|file| self.wants(file)) else { continue };
+                    let Some(file) = file.filter(|file| self.wants(&below.join(name), file)) else {
+                        continue;
+                    };
                     let path = folder.join(name);
                     let metadata = match path.symlink_metadata() {
                         Ok(metadata) if metadata.is_symlink() => self.through_link(&path),
@@ -173,7 +176,7 @@ impl Walk<'_> {
         }
         let below = folder.below.join(name);
         if let Some(file) = self.format.session_file(&below) {
-            if self.wants(&file) {
+            if self.wants(&below, &file) {
                 let path = child.path();
                 let linked = kind.is_symlink();
                 let metadata = if linked { self.through_link(&path) } else { child.metadata() };
@@ -206,8 +209,9 @@ impl Walk<'_> {
         looked.folders.push(Folder { path, below, depth, archived: folder.archived });
     }
 
-    fn wants(&self, file: &SessionFile) -> bool {
-        (file.kind == FileKind::Session || self.sidechains) && self.only.is_none_or(|id| *id == file.id)
+    fn wants(&self, below: &Path, file: &SessionFile) -> bool {
+        let asked = |id: &NativeId| file.id == *id || segment(self.format, below).as_ref() == Some(id);
+        (file.kind == FileKind::Session || self.sidechains) && self.only.is_none_or(asked)
     }
 
     fn through_link(&self, path: &Path) -> io::Result<Metadata> {

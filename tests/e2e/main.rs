@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod catalog;
+mod codex_sessions;
 mod fallbacks;
 mod happy;
 mod hostile;

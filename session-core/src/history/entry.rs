@@ -96,6 +96,8 @@ pub struct Entry {
     pub sidechain: bool,
     /// Whether the agent wrote it and does not show it.
     pub meta: bool,
+    /// Whether it was typed while the agent was at work: it belongs to the turn that was going on.
+    pub queued: bool,
 }
 
 impl Entry {
@@ -112,6 +114,13 @@ impl Entry {
             usage: None,
             sidechain: false,
             meta: false,
+            queued: false,
         }
+    }
+
+    /// Whether a turn of the main conversation begins with it.
+    #[must_use]
+    pub const fn begins_turn(&self) -> bool {
+        matches!(self.kind, EntryKind::Prompt(_)) && !self.sidechain && !self.meta && !self.queued
     }
 }

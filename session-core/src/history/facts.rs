@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use super::listing::{Ancestor, SessionKind, TitleSource};
 use crate::{NativeId, Timestamp, Usage};
 
@@ -35,6 +37,15 @@ pub enum FileKind {
     Session,
     /// A helper's, beside that of its session.
     Sidechain,
+}
+
+/// Where the history of a file begins, if not in the file itself.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct HistoryBase {
+    /// The session that holds it, or [a segment](crate::TranscriptFormat::segment) of one.
+    pub id: NativeId,
+    /// How many bytes of that file, unpacked, belong to it; `None`: it is not told, so all of them.
+    pub end: Option<u64>,
 }
 
 /// What a folder below a root holds, as far as its name tells.
@@ -144,6 +155,8 @@ pub enum LineRole<'a> {
     RunningTotal(Usage),
     /// A turn of the conversation was taken back: this many.
     RolledBack(u64),
+    /// The model of the replies that follow.
+    Model(Cow<'a, str>),
     /// Belongs to the format, and is nothing of these.
     #[default]
     Other,

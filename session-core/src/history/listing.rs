@@ -268,6 +268,8 @@ pub enum NoticeKind {
     LineTooLong,
     /// A packed file ends too early, or unpacks to more than is read.
     PackedInPart,
+    /// It goes on from a file that is not there.
+    BaseMissing,
     /// A record's parent is not in the file.
     LinkMissing,
     /// Two records that differ have one id.

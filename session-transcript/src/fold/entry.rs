@@ -1,12 +1,10 @@
 //! What a list shows of a session.
 
-use std::path::PathBuf;
-
 use session_core::history::{
     Ancestor, Descent, FileKind, Resumability, SessionEntry, SessionFile, SessionKind, SessionSource, Title,
     TitleSource, Unresumable,
 };
-use session_core::{NativeId, Timestamp};
+use session_core::{NativeId, Timestamp, Usage};
 
 use super::Digest;
 
@@ -36,19 +34,20 @@ impl Digest {
         };
         let sidechain = kind == SessionKind::Sidechain && notes.main.lines == 0;
         let turns = if sidechain { self.side_turns } else { self.turns };
-        let usage = if sidechain { self.usage_of_sidechains } else { self.running.unwrap_or(self.usage_new) };
+        let usage = if sidechain { self.usage_of_sidechains } else { self.running(&file.id) };
         let mut entry = SessionEntry::new(file.id.clone(), source);
         entry.title = self.title();
         entry.first_prompt = talk.first_prompt.clone().or_else(|| talk.first_command.clone());
         entry.last_prompt = notes.last_noted.clone().or_else(|| talk.last_typed.clone());
-        entry.cwd.clone_from(&talk.cwd);
-        entry.last_cwd.clone_from(&talk.last_cwd);
-        entry.branch.clone_from(&talk.branch);
+        let head = notes.head.as_ref();
+        entry.cwd = head.and_then(|head| head.cwd.clone()).or_else(|| talk.cwd.clone());
+        entry.last_cwd = talk.last_cwd.clone().or_else(|| entry.cwd.clone());
+        entry.branch = talk.branch.clone().or_else(|| head?.branch.clone());
         entry.began = notes.began.map(Timestamp::from_millis);
         entry.updated = notes.updated.map(Timestamp::from_millis);
         entry.turns = self.whole.then_some(turns);
         entry.bytes = Some(self.bytes);
-        entry.parent = self.parent();
+        entry.parent = self.parent(&file.id);
         entry.kind = kind;
         entry.resumable = self.resumable(kind);
         entry.usage = self.whole.then_some(usage);
@@ -59,26 +58,30 @@ impl Digest {
         entry
     }
 
-    fn parent(&self) -> Option<Ancestor> {
+    /// What the agent itself counts, as far as it is the session's own.
+    fn running(&self, own: &NativeId) -> Usage {
+        match (self.running, &self.inherited) {
+            (Some(running), Some(inherited)) => inherited.own(own, running),
+            (running, _) => running.unwrap_or(self.usage_new),
+        }
+    }
+
+    fn parent(&self, own: &NativeId) -> Option<Ancestor> {
+        let notes = &self.notes;
         let forked = |id: &String| Ancestor { id: NativeId::new(id.as_str()), descent: Descent::Forked };
-        self.notes.parent.clone().or_else(|| self.notes.origin.as_ref().map(forked))
+        let parent = notes.head.as_ref().and_then(|head| head.parent(own));
+        parent.or_else(|| notes.origin.as_ref().map(forked))
     }
 
     fn resumable(&self, kind: SessionKind) -> Resumability {
         if self.records == 0 && (self.skipped > 0 || self.torn) {
             Resumability::No(Unresumable::Damaged)
-        } else if !self.notes.talk().said {
+        } else if !self.notes.talk().said && self.whole && self.base().is_none() {
             Resumability::No(Unresumable::Empty)
-        } else if kind == SessionKind::Sidechain {
+        } else if kind == SessionKind::Sidechain && self.notes.head.is_none() {
             Resumability::No(Unresumable::Sidechain)
         } else {
             Resumability::Yes
         }
-    }
-
-    /// The folders that it names, for a list of one folder.
-    pub(crate) fn folders(&self) -> impl Iterator<Item = &PathBuf> {
-        let talk = self.notes.talk();
-        talk.cwd.iter().chain(talk.last_cwd.iter().filter(|last| Some(*last) != talk.cwd.as_ref()))
     }
 }

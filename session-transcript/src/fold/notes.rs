@@ -4,7 +4,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use session_core::Timestamp;
-use session_core::history::{Ancestor, LineFacts, LineRole, RawTime, SessionEntry, SessionKind, TitleSource};
+use session_core::history::{
+    HistoryBase, LineFacts, LineRole, RawTime, SessionEntry, SessionKind, TitleSource,
+};
+
+use super::head::Head;
 
 /// What lines say of the main conversation, or of those of helpers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -39,9 +43,8 @@ pub(crate) struct Notes {
     /// Times, in milliseconds.
     pub(crate) began: Option<i64>,
     pub(crate) updated: Option<i64>,
-    /// What the first header says that stands before everything that was said.
-    pub(crate) header: Option<SessionKind>,
-    pub(crate) parent: Option<Ancestor>,
+    /// The first header, if it stands before everything that was said.
+    pub(crate) head: Option<Head>,
     /// What the first line says that tells.
     pub(crate) kind: Option<SessionKind>,
     pub(crate) origin: Option<String>,
@@ -51,6 +54,7 @@ impl Talk {
     fn take(&mut self, facts: &LineFacts<'_>) {
         match &facts.role {
             LineRole::Prompt { text, command, queued: false } if !facts.meta => self.prompt(text, *command),
+            LineRole::Model(model) => set(&mut self.model, Some(model)),
             LineRole::Reply { reply, model, .. } => {
                 self.said |= reply.is_some();
                 set(&mut self.model, model.as_deref());
@@ -95,8 +99,12 @@ impl Talk {
 }
 
 impl Notes {
-    /// Takes a line, and says at which time it was written.
-    pub(super) fn take(&mut self, facts: &LineFacts<'_>) -> Option<i64> {
+    /// Takes a line, and says at which time it was written. `base`: where a header says that the history begins.
+    pub(super) fn take(
+        &mut self,
+        facts: &LineFacts<'_>,
+        base: impl FnOnce() -> Option<HistoryBase>,
+    ) -> Option<i64> {
         match &facts.role {
             LineRole::Title { source, text } => {
                 let title = match source {
@@ -107,17 +115,18 @@ impl Notes {
                 set(title, Some(text));
             }
             LineRole::LastPrompt(text) => set(&mut self.last_noted, Some(cut(text))),
-            LineRole::Header { parent, kind, .. } if self.is_silent() => {
-                self.header.get_or_insert(*kind);
-                if self.parent.is_none() {
-                    self.parent.clone_from(parent);
-                }
-            }
             _ => {}
         }
         let talk = if facts.sidechain { &mut self.helpers } else { &mut self.main };
         talk.lines += u64::from(is_talk(facts));
-        talk.take(facts);
+        if let LineRole::Header { .. } = facts.role {
+            // Folders of headers that follow are those of other sessions.
+            if self.head.is_none() && self.is_silent() {
+                self.head = Head::of(facts, base());
+            }
+        } else {
+            talk.take(facts);
+        }
         let time = facts.time.as_ref().and_then(millis);
         self.began = self.began.or(time);
         self.updated = time.or(self.updated);
@@ -131,8 +140,7 @@ impl Notes {
     /// Takes what later lines say.
     pub(super) fn append(&mut self, later: Self) {
         if self.is_silent() {
-            keep_first(&mut self.header, later.header);
-            keep_first(&mut self.parent, later.parent);
+            keep_first(&mut self.head, later.head);
         }
         self.main.append(later.main);
         self.helpers.append(later.helpers);
@@ -152,7 +160,7 @@ impl Notes {
 
     /// What kind of session it is.
     pub(crate) fn kind(&self) -> SessionKind {
-        match (self.header, self.kind) {
+        match (self.head.as_ref().map(|head| head.kind), self.kind) {
             (Some(SessionKind::Sidechain), _) => SessionKind::Sidechain,
             _ if self.main.lines == 0 && self.helpers.lines > 0 => SessionKind::Sidechain,
             (Some(SessionKind::Headless), _) | (_, Some(SessionKind::Headless)) => SessionKind::Headless,

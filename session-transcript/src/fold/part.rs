@@ -1,6 +1,6 @@
 //! Some lines of a file, read without knowing those before them: what takes the time. Parts are put together in their order.
 
-use session_core::history::{LineFacts, LineRole, NoticeKind, RecordId};
+use session_core::history::{HistoryBase, LineFacts, LineRole, NoticeKind, RecordId};
 use session_core::{TranscriptFormat, Usage};
 
 use super::blocks::Block;
@@ -68,12 +68,12 @@ impl Part {
     fn line(&mut self, format: &dyn TranscriptFormat, line: &[u8], offset: u64) {
         self.lines += 1;
         if let Some(facts) = format.facts(line) {
-            self.take(&facts, offset);
+            self.take(&facts, offset, || format.base(line));
         } else if !line.trim_ascii().is_empty() {
             match recovered(format, line) {
                 Some(facts) => {
                     self.skip(offset, NoticeKind::Recovered);
-                    self.take(&facts, offset);
+                    self.take(&facts, offset, || None);
                 }
                 None => self.skip(offset, NoticeKind::SkippedLine),
             }
@@ -85,11 +85,11 @@ impl Part {
         self.tail = Tail::Record;
         if let Some(facts) = format.facts(line) {
             self.lines += 1;
-            self.take(&facts, offset);
+            self.take(&facts, offset, || format.base(line));
         } else if let Some(facts) = recovered(format, line) {
             self.lines += 1;
             self.skip(offset, NoticeKind::Recovered);
-            self.take(&facts, offset);
+            self.take(&facts, offset, || None);
         } else {
             // It is read again when there is more.
             self.width -= line.len() as u64;
@@ -102,9 +102,9 @@ impl Part {
         self.notices.push((offset, kind));
     }
 
-    fn take(&mut self, facts: &LineFacts<'_>, offset: u64) {
+    fn take(&mut self, facts: &LineFacts<'_>, offset: u64, base: impl FnOnce() -> Option<HistoryBase>) {
         self.records += 1;
-        let time = self.notes.take(facts);
+        let time = self.notes.take(facts, base);
         if let LineRole::Reply { reply: Some(reply), usage, .. } = &facts.role {
             self.spend(
                 *reply,

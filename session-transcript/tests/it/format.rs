@@ -36,6 +36,10 @@ impl TranscriptFormat for Letters {
         name.ends_with(".z")
     }
 
+    fn unpacks_since(&self) -> Option<[u64; 3]> {
+        Some([3, 0, 0])
+    }
+
     fn record(&self, line: &[u8]) -> Option<RecordFacts> {
         let text = std::str::from_utf8(line).ok()?.trim();
         let (kind, rest) = text.split_at_checked(1)?;

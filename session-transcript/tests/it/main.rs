@@ -6,5 +6,6 @@ mod hostile;
 mod list;
 mod list_hostile;
 mod mend;
+mod packed;
 mod search;
 mod talk;

@@ -36,19 +36,6 @@ async fn what_cannot_be_read_is_not_missing() {
     assert_eq!(stage.look().await.path, Some(sound));
 }
 
-/// The agent may read what nobody can here.
-#[tokio::test]
-async fn a_packed_file_is_no_answer() {
-    let stage = Stage::new();
-    stage.write("days/4/x-s.log.z", "p0\n");
-    assert!(stage.try_look().await.is_err() && stage.said(10).await.is_err());
-    // Both are there while the agent packs, or unpacks.
-    let plain = stage.write("days/4/x-s.log", "p0\na1\n");
-    let newer = File::options().append(true).open(&plain).unwrap();
-    newer.set_modified(SystemTime::now() + Duration::from_secs(60)).unwrap();
-    assert_eq!(stage.look().await.path, Some(plain));
-}
-
 #[tokio::test]
 async fn numbers_show_what_is_lost_and_what_was_added() {
     let stage = Stage::new();

@@ -1,0 +1,185 @@
+//! A part of a transcript, in time and memory that do not grow with the file.
+
+mod cursor;
+mod lineage;
+
+use std::io;
+use std::path::Path;
+
+use session_core::TranscriptFormat;
+use session_core::history::{
+    Cursor, Entry, EntryKind, Located, Notice, NoticeKind, PageQuery, Span, TranscriptPage,
+};
+
+pub(crate) use self::cursor::{Spot, Stale};
+pub(crate) use self::lineage::page as page_of;
+use crate::backward::{Backwards, Forwards, Line};
+use crate::opened::Opened;
+use crate::scan::resync;
+
+/// How much a page may hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// The longest line, in bytes.
+    pub(crate) line: usize,
+    /// All lines together, in bytes; one line there is in any case.
+    pub(crate) bytes: u64,
+}
+
+impl Limits {
+    /// Together with what is read ahead, less than 32 MiB.
+    pub(crate) const PAGE: Self = Self { line: 6 << 20, bytes: 8 << 20 };
+}
+
+/// An open session file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Transcript<'a> {
+    pub(crate) format: &'a dyn TranscriptFormat,
+    pub(crate) path: &'a Path,
+    pub(crate) opened: &'a Opened,
+}
+
+fn page(transcript: Transcript<'_>, query: &PageQuery, limits: Limits) -> io::Result<TranscriptPage> {
+    match query {
+        PageQuery::Last { turns } => {
+            let mut page = transcript.back(None, *turns, limits)?;
+            if transcript.opened.in_part {
+                page.notices.push(transcript.notice(transcript.opened.size, NoticeKind::PackedInPart));
+            }
+            Ok(page)
+        }
+        PageQuery::Before { cursor, turns } => {
+            let spot = transcript.spot(cursor)?;
+            transcript.back(Some(spot.offset), *turns, limits)
+        }
+        PageQuery::After { cursor, records } => {
+            let spot = transcript.spot(cursor)?;
+            transcript.forth(spot.offset, transcript.opened.size, *records, limits)
+        }
+    }
+}
+
+/// What a line gave.
+enum Read {
+    Entry(u64, u64, Entry),
+    /// Nothing stands in it.
+    Blank,
+    Nothing,
+}
+
+impl Transcript<'_> {
+    fn spot(self, cursor: &Cursor) -> io::Result<Spot> {
+        let spot = Spot::parse(cursor).ok_or_else(|| Stale::Foreign.error())?;
+        spot.check(&self.opened.file, &self.opened.metadata, self.opened.size)?.map_err(Stale::error)?;
+        Ok(spot)
+    }
+
+    fn cursor(self, offset: u64) -> io::Result<Cursor> {
+        Ok(Spot::at(&self.opened.file, &self.opened.metadata, offset)?.cursor())
+    }
+
+    fn notice(self, offset: u64, kind: NoticeKind) -> Notice {
+        Notice { path: self.path.to_owned(), offset: Some(offset), kind }
+    }
+
+    /// What a line is, and what there is to say of it.
+    fn read(self, line: Line<'_>, notices: &mut Vec<Notice>) -> Read {
+        let Some(text) = line.text else {
+            notices.push(self.notice(line.offset, NoticeKind::LineTooLong));
+            return Read::Nothing;
+        };
+        if text.trim_ascii().is_empty() {
+            return Read::Blank;
+        }
+        if let Some(entry) = self.format.entry(text) {
+            let length = text.strip_suffix(b"\r").unwrap_or(text).len();
+            return Read::Entry(line.offset, length as u64, entry);
+        }
+        let whole = |rest: &[u8]| self.format.entry(rest).filter(counts);
+        if let Some((at, entry)) = resync(text, whole) {
+            notices.push(self.notice(line.offset, NoticeKind::Recovered));
+            let rest = &text[at..];
+            let length = rest.strip_suffix(b"\r").unwrap_or(rest).len();
+            return Read::Entry(line.offset + at as u64, length as u64, entry);
+        }
+        let kind = if line.ended { NoticeKind::SkippedLine } else { NoticeKind::TornTail };
+        notices.push(self.notice(line.offset, kind));
+        Read::Nothing
+    }
+
+    fn located(self, offset: u64, bytes: u64, entry: Entry) -> Located {
+        Located { entry, path: self.path.to_owned(), span: Some(Span { offset, bytes }), line: None }
+    }
+
+    /// So many turns before a place; `None`: before the end.
+    fn back(self, end: Option<u64>, turns: usize, limits: Limits) -> io::Result<TranscriptPage> {
+        let size = self.opened.size;
+        let mut lines = Backwards::new(&self.opened.file, end.unwrap_or(size), limits.line);
+        let (mut entries, mut notices) = (Vec::new(), Vec::new());
+        let (mut seen, mut bytes) = (0, 0);
+        let mut begin = end.unwrap_or(size);
+        // What is not a whole record yet lies behind the place from which to go on.
+        let mut after = None;
+        while let Some(line) = lines.next()? {
+            let open = after.is_none();
+            if !open && seen >= turns {
+                break;
+            }
+            bytes += line.text.map_or(0, |text| text.len() as u64);
+            if bytes > limits.bytes && !entries.is_empty() {
+                notices.push(self.notice(begin, NoticeKind::LimitReached));
+                break;
+            }
+            let (offset, ends) = (line.offset, line.offset + line.length);
+            let read = self.read(line, &mut notices);
+            if open {
+                after = Some(if matches!(read, Read::Nothing) { offset } else { ends });
+            }
+            if let Read::Entry(at, length, entry) = read {
+                seen += usize::from(entry.begins_turn());
+                entries.push(self.located(at, length, entry));
+            }
+            begin = offset;
+        }
+        entries.reverse();
+        notices.reverse();
+        let after = self.cursor(end.or(after).unwrap_or(begin))?;
+        let before = (begin > 0).then(|| self.cursor(begin)).transpose()?;
+        Ok(TranscriptPage { entries, before, after: Some(after), notices })
+    }
+
+    /// So many records from a place on.
+    fn forth(self, begin: u64, end: u64, records: usize, limits: Limits) -> io::Result<TranscriptPage> {
+        let mut lines = Forwards::new(&self.opened.file, begin, end, limits.line);
+        let (mut entries, mut notices) = (Vec::new(), Vec::new());
+        let (mut bytes, mut end) = (0, begin);
+        while entries.len() < records {
+            let Some(line) = lines.next()? else { break };
+            bytes += line.text.map_or(0, |text| text.len() as u64);
+            if bytes > limits.bytes && !entries.is_empty() {
+                notices.push(self.notice(end, NoticeKind::LimitReached));
+                break;
+            }
+            let (open, too_long) = (!line.ended, line.text.is_none());
+            let next = line.offset + line.length + u64::from(line.ended);
+            match self.read(line, &mut notices) {
+                Read::Entry(offset, length, entry) => entries.push(self.located(offset, length, entry)),
+                // It may be completed. One that is too long is left out in any case.
+                Read::Nothing if open && !too_long => break,
+                Read::Nothing | Read::Blank => {}
+            }
+            end = next;
+        }
+        let before = (begin > 0).then(|| self.cursor(begin)).transpose()?;
+        Ok(TranscriptPage { entries, before, after: Some(self.cursor(end)?), notices })
+    }
+}
+
+/// Whether what was found behind something else is a record of its own: what does not count could be a part of that.
+fn counts(entry: &Entry) -> bool {
+    !matches!(entry.kind, EntryKind::Note(_) | EntryKind::Unknown { .. } | EntryKind::Title { .. })
+}
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;
