@@ -10,7 +10,7 @@ use crate::history::{
     Entry, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionFile, SessionRoot,
     SessionSource, TranscriptPage,
 };
-use crate::{Conversation, NativeId, Said, Version};
+use crate::{Conversation, NativeId, Refusal, RelocateOrder, Relocated, Said, Version};
 
 /// Which session to look at.
 #[derive(Debug, Clone, Copy)]
@@ -209,6 +209,15 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
         _query: &PageQuery,
     ) -> Result<TranscriptPage, CatalogError> {
         Err(CatalogError::unsupported(Some(&source.path), "read pages"))
+    }
+
+    /// Has a session be found from another folder, by a version: the same bytes, with what belongs to them, at another place.
+    /// Only a file that nobody writes to. What was done is read back, and undone where that fails.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when it could not be done; then everything is as it was.
+    async fn relocate(&self, _order: RelocateOrder<'_>) -> Result<Relocated, CatalogError> {
+        Ok(Relocated::Refused(Refusal::Unsupported("its sessions cannot be relocated from here".to_owned())))
     }
 
     /// Reads a session whole, in bounded memory, for what can be had back of its state.

@@ -22,7 +22,7 @@ pub(crate) fn around(real: &Path) -> Option<Repository> {
         None => git_dir,
     };
     let (common_dir, id) = directory(&common)?;
-    Some(Repository { common_dir: PathText::new(&common_dir), id })
+    Some(Repository { common_dir: PathText::new(&common_dir), id, remote: None, roots: Vec::new() })
 }
 
 /// The common directory of the repository that this folder is a linked work tree of, where the repository says so, too:

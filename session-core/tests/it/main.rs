@@ -22,6 +22,7 @@ mod leases;
 mod lifecycle;
 mod lifecycle_limits;
 mod listing;
+mod locating;
 mod mending;
 mod product;
 mod reach;
