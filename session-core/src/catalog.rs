@@ -247,6 +247,17 @@ pub struct Below {
     pub depth: u8,
 }
 
+/// A process of the agent that has a session open, as the agent notes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveSession {
+    /// The session.
+    pub id: NativeId,
+    /// The process.
+    pub pid: u32,
+    /// When it started, in the units of the system that tells one process from a later one of the same number.
+    pub started: Option<String>,
+}
+
 /// One record of a session file, as far as an inspection needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordFacts {
@@ -319,6 +330,21 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
 
     /// What a line is, in full. `None`: it is no record of this format. Total over all bytes.
     fn entry(&self, _line: &[u8]) -> Option<Entry> {
+        None
+    }
+
+    /// What lies beside a session's file and belongs to it, there or not.
+    fn belongings(&self, _file: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// The folder in which the agent notes which processes have which session open.
+    fn live_folder(&self, _state_dir: Option<&Path>) -> Option<PathBuf> {
+        None
+    }
+
+    /// What such a note tells. `None`: it is none. Total over all bytes.
+    fn live(&self, _note: &[u8]) -> Option<LiveSession> {
         None
     }
 

@@ -43,8 +43,8 @@ pub use async_trait::async_trait;
 pub use audit::{AttemptNote, AuditEntry, AuditEvent, AuditSeq};
 pub use cancel::Cancel;
 pub use catalog::{
-    Below, Inspection, Mend, Places, Presence, RecordFacts, RecordKind, SessionCatalog, SessionQuery,
-    TranscriptFormat,
+    Below, Inspection, LiveSession, Mend, Places, Presence, RecordFacts, RecordKind, SessionCatalog,
+    SessionQuery, TranscriptFormat,
 };
 pub use claim::Claim;
 pub use close::{CloseError, Closed, Closing, MailboxNotClosed};

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use session_core::error::CatalogError;
 use session_core::{
-    Conversation, Inspection, Mend, Places, Presence, SessionCatalog, SessionQuery, TranscriptFormat,
-    async_trait,
+    Conversation, Inspection, Mend, Places, Presence, RelocateOrder, Relocated, SessionCatalog, SessionQuery,
+    TranscriptFormat, async_trait,
 };
 
 use crate::find::{Found, find, is_denied};
 use crate::mend::{end_last_line, number_records, stays_in, unarchive};
+use crate::relocate::{Order, relocate};
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
 
 /// A catalog of sessions that lie in one file each.
@@ -148,6 +149,21 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
         if done {
             tracing::warn!(path = %path.display(), ?mend, "a session's file was mended");
         }
+        Ok(done)
+    }
+
+    /// # Errors
+    /// [`CatalogError`] for input/output errors; what was done by then is undone.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the work running to its end on the blocking pool: it is done whole, or not at all.
+    async fn relocate(&self, order: RelocateOrder<'_>) -> Result<Relocated, CatalogError> {
+        let (format, limit, order) = (Arc::clone(&self.format), self.search_limit, Order::of(&order));
+        let path = order.from.clone();
+        let done = tokio::task::spawn_blocking(move || relocate(&*format, &order, limit)).await;
+        let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let done = done.map_err(|error| failed(&path, error))?;
+        tracing::info!(path = %path.display(), ?done, "a session was to be relocated");
         Ok(done)
     }
 }

@@ -6,6 +6,7 @@ mod find;
 mod fold;
 mod lines;
 mod mend;
+mod relocate;
 mod scan;
 mod summary;
 
