@@ -143,6 +143,11 @@ impl TranscriptFormat for ClaudeTranscripts {
         vec![file.with_extension("")]
     }
 
+    /// What the model noted of the project.
+    fn shared(&self, file: &Path) -> Vec<PathBuf> {
+        vec![file.with_file_name("memory")]
+    }
+
     /// 2.1.197 and 2.1.332 keep a note there while they run; one that was killed leaves it behind.
     fn live_folder(&self, state_dir: Option<&Path>) -> Option<PathBuf> {
         let config = state_dir.map(Path::to_owned).or_else(|| config_dir(&self.env))?;

@@ -338,6 +338,11 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
         Vec::new()
     }
 
+    /// What lies beside a session's file, there or not, and belongs to all sessions of the folder.
+    fn shared(&self, _file: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// The folder in which the agent notes which processes have which session open.
     fn live_folder(&self, _state_dir: Option<&Path>) -> Option<PathBuf> {
         None

@@ -10,6 +10,7 @@ mod hold;
 mod ledger;
 mod list;
 mod locate;
+mod relocate;
 mod resolve;
 mod sweep;
 mod target;

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::SessionQuery;
+use crate::error::HistoryError;
 use crate::history::ListedSession;
-use crate::{SessionQuery, Version};
 
 /// How a session gets to another folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -82,6 +83,8 @@ pub enum Relocated {
         way: Way,
         /// Records in it, before and after.
         records: u64,
+        /// What lies beside the old place, belongs to the folder and to no session, and was left there.
+        left: Vec<PathBuf>,
         /// Whether a file stands at the old place again: somebody goes on writing there, and the session is split.
         split: bool,
     },
@@ -97,16 +100,14 @@ pub struct Relocation {
     pub session: ListedSession,
     /// The folder that it is to be continued in.
     pub to: PathBuf,
-    /// How; `None`: as its version needs it, at most moved.
+    /// How; `None`: as the installed version needs it, at most moved.
     pub way: Option<Way>,
-    /// The version of the agent that is to find it there; `None`: the one installed.
-    pub version: Option<Version>,
 }
 
 impl Relocation {
     /// A wish to have a session in a folder.
     pub fn new(session: ListedSession, to: impl Into<PathBuf>) -> Self {
-        Self { session, to: to.into(), way: None, version: None }
+        Self { session, to: to.into(), way: None }
     }
 
     /// Chooses how.
@@ -115,11 +116,13 @@ impl Relocation {
         self.way = Some(way);
         self
     }
+}
 
-    /// Chooses the version that is to find it.
-    #[must_use]
-    pub fn version(mut self, version: Version) -> Self {
-        self.version = Some(version);
-        self
-    }
+/// What relocating one of several sessions came to.
+#[derive(Debug)]
+pub struct RelocationOutcome {
+    /// The session, as it was listed.
+    pub session: ListedSession,
+    /// What it came to.
+    pub outcome: Result<Relocated, HistoryError>,
 }

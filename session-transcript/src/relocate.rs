@@ -103,8 +103,10 @@ fn carry_out(
     match done {
         Ok(Ok(())) => {
             let split = order.way == Way::Move && fs::symlink_metadata(from).is_ok();
+            let shared = format.shared(from).into_iter();
+            let left = shared.filter(|path| path.symlink_metadata().is_ok()).collect();
             let (from, to, way) = (from.to_owned(), target.clone(), order.way);
-            Ok(Relocated::Done { from, to, way, records, split })
+            Ok(Relocated::Done { from, to, way, records, left, split })
         }
         Ok(Err(refusal)) => {
             journal.undo()?;

@@ -24,6 +24,9 @@ impl TranscriptFormat for Filed {
     fn belongings(&self, file: &Path) -> Vec<PathBuf> {
         vec![file.with_extension("")]
     }
+    fn shared(&self, file: &Path) -> Vec<PathBuf> {
+        vec![file.with_file_name("memory")]
+    }
     fn live_folder(&self, state_dir: Option<&Path>) -> Option<PathBuf> {
         Some(state_dir?.join("live"))
     }
@@ -187,7 +190,9 @@ fn a_folder_that_is_there_is_filled_at_its_top_level_and_never_nested() {
     stage.write("projects/old/memory/note", "old");
     stage.write("projects/new/s/tool-results/r2.txt", "second");
     stage.write("projects/new/s/tool-results/r1.txt", "result");
-    assert!(matches!(stage.relocate(Way::Move), Relocated::Done { .. }));
+    let done = stage.relocate(Way::Move);
+    let memory = stage.path("projects/old/memory");
+    assert!(matches!(&done, Relocated::Done { left, .. } if *left == [memory]), "it is told: {done:?}");
     let names: Vec<_> = stage.tree().into_iter().map(|(name, _)| name).collect();
     for name in ["s.log", "s9.log", "s/subagents/a.log", "s/tool-results/r1.txt", "s/tool-results/r2.txt"] {
         assert!(names.contains(&format!("projects/new/{name}")), "{name}: {names:?}");

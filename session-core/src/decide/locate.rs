@@ -26,7 +26,7 @@ fact! {
 
 fact! {
     /// What the caller gave to find a session by.
-    Asked {
+    Given {
         /// An id.
         Id,
         /// A key.
@@ -100,13 +100,13 @@ pub enum Judgement {
 
 /// Whether a sign is tried for what was asked.
 #[must_use]
-pub const fn tries(asked: Asked, sign: Sign) -> bool {
+pub const fn tries(asked: Given, sign: Sign) -> bool {
     match asked {
-        Asked::Id => matches!(sign, Sign::Id | Sign::Tree),
-        Asked::Key => matches!(sign, Sign::Key),
-        Asked::IdLike => !matches!(sign, Sign::Project),
-        Asked::Text => !matches!(sign, Sign::Id | Sign::Tree | Sign::Project),
-        Asked::Nothing => matches!(sign, Sign::Project),
+        Given::Id => matches!(sign, Sign::Id | Sign::Tree),
+        Given::Key => matches!(sign, Sign::Key),
+        Given::IdLike => !matches!(sign, Sign::Project),
+        Given::Text => !matches!(sign, Sign::Id | Sign::Tree | Sign::Project),
+        Given::Nothing => matches!(sign, Sign::Project),
     }
 }
 
@@ -164,6 +164,6 @@ pub const fn reaches(reach: Reach, workdir: Workdir) -> bool {
 
 /// What it comes to when no sign led to a session: whether something was named that is not there.
 #[must_use]
-pub const fn is_gone(asked: Asked) -> bool {
-    matches!(asked, Asked::Id | Asked::Key | Asked::IdLike)
+pub const fn is_gone(asked: Given) -> bool {
+    matches!(asked, Given::Id | Given::Key | Given::IdLike)
 }

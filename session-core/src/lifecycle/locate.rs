@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use crate::decide::{
-    Asked, Consent, Hits, Judgement, LocateFacts, Reach, Sign, Standing, Workdir, is_gone, judge, names,
+    Consent, Given, Hits, Judgement, LocateFacts, Reach, Sign, Standing, Workdir, is_gone, judge, names,
     proposes, reaches, tries,
 };
 use crate::error::{Chain, HistoryError};
@@ -21,9 +21,9 @@ use super::list::Known;
 
 /// One search, as far as it got.
 #[derive(Debug)]
-struct Search<'a> {
+pub(super) struct Search<'a> {
     seek: &'a Seek,
-    asked: Asked,
+    asked: Given,
     text: &'a str,
     here: WorkTree,
     known: Known,
@@ -63,7 +63,7 @@ impl Lifecycle {
         Ok(Located { answer, looked_at: search.looked_at, vanished })
     }
 
-    async fn begin<'a>(&self, seek: &'a Seek) -> Search<'a> {
+    pub(super) async fn begin<'a>(&self, seek: &'a Seek) -> Search<'a> {
         let here = self.work_tree_of(&seek.ours(&seek.from)).await;
         let mut looked_at = Vec::new();
         let known = self.known().await.unwrap_or_else(|error| {
@@ -72,19 +72,19 @@ impl Lifecycle {
             Known::default()
         });
         let (asked, text) = match &seek.what {
-            Wanted::Nothing => (Asked::Nothing, ""),
-            Wanted::Id(id) => (Asked::Id, id.as_str()),
-            Wanted::Key(key) => (Asked::Key, key.mailbox.as_str()),
+            Wanted::Nothing => (Given::Nothing, ""),
+            Wanted::Id(id) => (Given::Id, id.as_str()),
+            Wanted::Key(key) => (Given::Key, key.mailbox.as_str()),
             Wanted::Text(text) => match text.trim() {
-                "" => (Asked::Nothing, ""),
+                "" => (Given::Nothing, ""),
                 text if self.agents_of(seek).any(|(_, agent)| {
                     let id = NativeId::new(text);
                     id.is_argument_safe() && agent.adapter().accepts_id(&id)
                 }) =>
                 {
-                    (Asked::IdLike, text)
+                    (Given::IdLike, text)
                 }
-                text => (Asked::Text, text),
+                text => (Given::Text, text),
             },
         };
         Search { seek, asked, text, here, known, relations: HashMap::new(), listed: None, looked_at }

@@ -109,7 +109,7 @@ fn over_all_facts_no_look_takes_what_it_must_not() {
         }
     }
     assert_eq!(cases, 8 * 3 * 3 * 5 * 3 * 2);
-    for asked in Asked::ALL {
+    for asked in Given::ALL {
         let tried: Vec<_> = Sign::ALL.iter().filter(|sign| tries(*asked, **sign)).collect();
         assert!(!tried.is_empty());
         let by_tree = tries(*asked, Sign::Tree) || tries(*asked, Sign::Key);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::decide::{Asked, Sign};
+use crate::decide::{Given, Sign};
 use crate::error::{CatalogError, Chain};
 use crate::history::{ListedSession, Resumability, SessionEntry, SessionSource, Unresumable};
 use crate::resolution::{Look, Wanted};
@@ -120,7 +120,7 @@ impl Lifecycle {
 
     /// In every state dir: an index that misses a session is no reason to call it lost.
     async fn in_the_trees(&self, search: &mut Search<'_>) -> Vec<ListedSession> {
-        if !matches!(search.asked, Asked::Id | Asked::IdLike) {
+        if !matches!(search.asked, Given::Id | Given::IdLike) {
             return Vec::new();
         }
         let id = NativeId::new(search.text);

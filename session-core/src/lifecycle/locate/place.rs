@@ -10,6 +10,14 @@ use crate::{Folder, PathText, WorkTree};
 use super::{Lifecycle, Search};
 
 impl Lifecycle {
+    /// What a folder is, with the work trees of its repository.
+    ///
+    /// # Errors
+    /// [`FolderError`] when it is missing, no folder, or cannot be entered.
+    pub async fn work_tree(&self, path: &Path) -> Result<WorkTree, FolderError> {
+        self.host.work_tree(path).await
+    }
+
     /// What a folder is; one that cannot be looked at is taken as it is written.
     pub(super) async fn work_tree_of(&self, path: &Path) -> WorkTree {
         self.host.work_tree(path).await.unwrap_or_else(|error| {
@@ -20,7 +28,7 @@ impl Lifecycle {
 
     /// How the caller's folder relates to that of a session, and which that is: the one that it was last in. Of a session that
     /// began in this project and left it, the project counts.
-    pub(super) async fn whereabouts(
+    pub(in crate::lifecycle) async fn whereabouts(
         &self,
         search: &mut Search<'_>,
         session: &ListedSession,
