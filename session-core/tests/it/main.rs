@@ -26,5 +26,6 @@ mod locating;
 mod mending;
 mod product;
 mod reach;
+mod relocating;
 mod scripted;
 mod sweeping;
