@@ -43,12 +43,13 @@ fn url_in(config: &str) -> Option<String> {
             let section = line.trim_start_matches('[').split(']').next().unwrap_or_default().trim();
             let (name, rest) = section.split_once(char::is_whitespace).unwrap_or((section, ""));
             inside = name.eq_ignore_ascii_case("remote") && rest.trim() == "\"origin\"";
-        } else if inside && let Some((name, value)) = line.split_once('=') {
-            if name.trim().eq_ignore_ascii_case("url") {
-                let value = value.trim();
-                let plain = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
-                url = Some(plain.unwrap_or(value).to_owned());
-            }
+        } else if inside
+            && let Some((name, value)) = line.split_once('=')
+            && name.trim().eq_ignore_ascii_case("url")
+        {
+            let value = value.trim();
+            let plain = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+            url = Some(plain.unwrap_or(value).to_owned());
         }
     }
     url

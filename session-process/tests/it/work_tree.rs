@@ -99,7 +99,7 @@ async fn nothing_that_lies_in_a_repository_is_run() {
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let children = fs::read_dir(folder).unwrap().map(|child| child.unwrap().path());
+    let children = fs::read_dir(folder).expect("a folder").map(|child| child.expect("a child").path());
     children.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 

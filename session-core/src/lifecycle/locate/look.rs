@@ -51,7 +51,7 @@ impl Lifecycle {
                     let holds = |word: &&str| {
                         [&title, &prompt].iter().any(|text| text.as_ref().is_some_and(|t| t.contains(*word)))
                     };
-                    !words.is_empty() && words.iter().all(|word| holds(word))
+                    !words.is_empty() && words.iter().all(holds)
                 };
                 self.listed(search, sign).await.iter().filter(is).cloned().collect()
             }
