@@ -12,11 +12,14 @@ use crate::bench::{Bench, bench_with};
 use crate::locating::{Cards, ID, entry, text};
 use crate::scripted::*;
 
+/// The folder and the file of an order, the size that was seen, and how.
+type Order = (PathBuf, PathBuf, u64, Way);
+
 /// A catalog that moves a session's file from folder to folder, and remembers what it was asked.
 #[derive(Debug, Clone, Default)]
 struct Mover {
     file: Arc<Mutex<Option<SessionEntry>>>,
-    asked: Arc<Mutex<Vec<(PathBuf, PathBuf, u64, Way)>>>,
+    asked: Arc<Mutex<Vec<Order>>>,
     answer: Arc<Mutex<Option<Relocated>>>,
 }
 
@@ -263,14 +266,17 @@ async fn sessions_of_a_renamed_folder_are_offered_and_not_taken() {
     }
 }
 
+fn rename(bench: &Bench, from: &str, to: &str) {
+    let mut folders = bench.host.folders.lock().unwrap();
+    let mut folder = folders.remove(Path::new(from)).unwrap();
+    folder.path = PathText::new(Path::new(to));
+    folders.insert(to.into(), folder);
+}
+
 #[tokio::test]
 async fn a_folder_that_was_renamed_is_known_by_itself() {
     let (bench, mover, id) = bound().await;
-    let mut folders = bench.host.folders.lock().unwrap();
-    let mut here = folders.remove(Path::new("/w/demo")).unwrap();
-    here.path = PathText::new(Path::new("/w/renamed"));
-    folders.insert("/w/renamed".into(), here);
-    drop(folders);
+    rename(&bench, "/w/demo", "/w/renamed");
     let mut seek = text(&id);
     seek.from = "/w/renamed".into();
     let moved = bench.lifecycle.locate(&seek).await.unwrap();
