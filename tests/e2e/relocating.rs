@@ -97,6 +97,39 @@ async fn without_a_relocation_the_run_says_why_it_is_fresh() {
     assert_eq!(fresh.route, Route::FellBack(Why::WorkdirDiffers));
 }
 
+/// A program that writes by path would begin a new file at the old place.
+#[tokio::test]
+async fn a_session_that_somebody_writes_to_is_not_moved_and_moves_once_it_is_idle() {
+    use std::io::Write as _;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let stage = old_version().await;
+    let lifecycle = stage.lifecycle();
+    lifecycle.run(stage.request("alpha")).await.unwrap();
+    let tree = stage.path("tree");
+    git(&stage.path("project"), &["worktree", "add", "-q", tree.to_str().unwrap()]);
+    let located = lifecycle.locate(&Seek::new(Wanted::Key(key()), &tree)).await.unwrap();
+    let session = located.hit().unwrap().session.clone();
+    let (path, idle) = (session.entry.source.path.clone(), Arc::new(AtomicBool::new(false)));
+    let (file, stop) = (path.clone(), Arc::clone(&idle));
+    let writer = std::thread::spawn(move || {
+        while !stop.load(Ordering::SeqCst) {
+            let mut file = std::fs::File::options().append(true).open(&file).unwrap();
+            file.write_all(b"{\"type\":\"mode\",\"mode\":\"x\"}\n").unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    });
+    let wish = Relocation::new(session, &tree);
+    let growing = lifecycle.relocate(&wish).await.unwrap();
+    idle.store(true, Ordering::SeqCst);
+    writer.join().unwrap();
+    assert_eq!(growing, Relocated::Refused(Refusal::Growing));
+    assert!(path.is_file());
+    assert!(matches!(lifecycle.relocate(&wish).await.unwrap(), Relocated::Done { split: false, .. }));
+    assert!(!path.exists());
+}
+
 #[tokio::test]
 async fn a_session_that_a_process_has_open_is_not_moved() {
     let stage = old_version().await;

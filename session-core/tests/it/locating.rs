@@ -288,3 +288,14 @@ async fn what_runs_in_the_background_is_found_by_its_name_before_titles() {
     let Answer::Found { hit, how: Sign::Roster } = &found.answer else { panic!("{found:?}") };
     assert_eq!(hit.session.entry.id.as_str(), OTHER);
 }
+
+#[tokio::test]
+async fn a_session_that_is_split_is_one_session_with_another_file() {
+    let mut old = entry(ID, "/w/other", "");
+    old.updated = Some(Timestamp::from_millis(9));
+    let bench = with(Cards { entries: vec![old, entry(ID, "/w/demo", "")], unlisted: vec![] });
+    let found = bench.lifecycle.locate(&text(ID)).await.unwrap();
+    let Answer::Found { hit, .. } = &found.answer else { panic!("{found:?}") };
+    assert_eq!(hit.session.entry.cwd.as_deref(), Some(Path::new("/w/demo")), "the nearer one");
+    assert_eq!(hit.copies, [Path::new("/w/other").join(ID)], "the other one is told");
+}
