@@ -19,7 +19,7 @@ mod sessions;
 #[cfg(feature = "session-process")]
 pub use sessions::{Sessions, SessionsBuilder};
 
-pub use session_core::decide::Why;
+pub use session_core::decide::{Sign, Why, Workdir};
 pub use session_core::error::{self, RunError};
 pub use session_core::history;
 pub use session_core::{

@@ -14,6 +14,24 @@ impl Sessions {
     /// What only proposes sessions never chooses one of several, and none of another project without a yes. Nothing is run
     /// but the agent's version probe and `git`, nothing is changed.
     ///
+    /// ```no_run
+    /// # async fn example(sessions: rejoin::Sessions) -> Result<(), Box<dyn std::error::Error>> {
+    /// use rejoin::{Answer, Relocation, Seek, Wanted};
+    ///
+    /// let seek = Seek::new(Wanted::Text("fix the login".into()), "/work/demo");
+    /// let located = sessions.locate(&seek).await?;
+    /// match &located.answer {
+    ///     Answer::Found { hit, .. } => println!("{}", hit.session.entry.label()),
+    ///     Answer::Moved { hit, proposal, .. } => {
+    ///         let wish = Relocation::new(hit.session.clone(), &proposal.to);
+    ///         println!("{:?}", sessions.relocate(&wish).await?);
+    ///     }
+    ///     other => println!("{other:?}: looked at {:?}", located.looked_at),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`HistoryError::UnknownAgent`]. What could not be looked at is told in the answer.
     ///
