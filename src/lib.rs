@@ -12,21 +12,24 @@ mod codex;
 #[cfg(feature = "adapter-opencode")]
 mod opencode;
 #[cfg(feature = "session-process")]
+mod resolution;
+#[cfg(feature = "session-process")]
 mod sessions;
 
 #[cfg(feature = "session-process")]
 pub use sessions::{Sessions, SessionsBuilder};
 
-pub use session_core::decide::Why;
+pub use session_core::decide::{Sign, Why, Workdir};
 pub use session_core::error::{self, RunError};
 pub use session_core::history;
 pub use session_core::{
-    Agent, AgentCapabilities, AgentEvent, AgentId, AttemptNote, AuditEntry, AuditEvent, AuditSeq, Cancel,
-    CloseError, Closed, Closing, EventSink, Evidence, Explanation, FailedRun, Falling, HandOver, Holder,
-    InvalidLive, Limits, Live, LlmRequest, LlmResult, MailboxId, MailboxNotClosed, MountPlan, NativeId,
-    NoSink, Program, RESUME_SETTING, Recorded, ResumePolicy, ResumeSetting, Retention, Route, RunId,
-    SessionKey, SessionName, SessionRecord, SessionRef, SessionStore, StateSize, Sweep, SweepOutcome,
-    SweepReason, SweepReport, Swept, Totals, Usage, Warning,
+    Agent, AgentCapabilities, AgentEvent, AgentId, Answer, AttemptNote, AuditEntry, AuditEvent, AuditSeq,
+    Cancel, CloseError, Closed, Closing, EventSink, Evidence, Explanation, FailedRun, Falling, HandOver, Hit,
+    Holder, InvalidLive, Limits, Live, LlmRequest, LlmResult, Located, Look, MailboxId, MailboxNotClosed,
+    MountPlan, NativeId, NoSink, NotResumed, Program, Proposal, RESUME_SETTING, Recorded, Refusal, Relocated,
+    Relocation, RelocationOutcome, ResumePolicy, ResumeSetting, Retention, Route, RunId, Seek, SessionKey,
+    SessionName, SessionRecord, SessionRef, SessionStore, StateSize, Sweep, SweepOutcome, SweepReason,
+    SweepReport, Swept, Totals, Usage, Vanished, Wanted, Warning, Way, WorkTree,
 };
 
 /// For authors of stores and adapters: the ports, the decisions, the pure orchestration.

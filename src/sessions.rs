@@ -19,7 +19,7 @@ use session_process::SystemHost;
 ///
 /// Needs a tokio runtime with I/O and time enabled.
 #[derive(Debug, Clone)]
-pub struct Sessions(Lifecycle);
+pub struct Sessions(pub(crate) Lifecycle);
 
 impl Sessions {
     /// Begins with a store. Add at least one agent.
@@ -181,7 +181,7 @@ impl Sessions {
 /// Builds [`Sessions`].
 #[derive(Debug, Clone)]
 #[must_use]
-pub struct SessionsBuilder(Lifecycle);
+pub struct SessionsBuilder(pub(crate) Lifecycle);
 
 impl SessionsBuilder {
     /// Adds an agent; one with the same id is replaced.

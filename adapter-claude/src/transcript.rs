@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use session_core::history::{Entry, FileKind, FolderKind, LineFacts, SessionFile, SessionRoot};
 use session_core::{
-    Below, EnvMap, NativeId, Places, RecordFacts, RecordKind, Said, SessionQuery, Speaker, TranscriptFormat,
+    Below, EnvMap, LiveSession, NativeId, Places, RecordFacts, RecordKind, Said, SessionQuery, Speaker,
+    TranscriptFormat,
 };
 
 use crate::state::config_dir;
@@ -167,6 +168,29 @@ impl TranscriptFormat for ClaudeTranscripts {
         facts::facts(line)
     }
 
+    /// Outputs of tools, and what helpers said (2.1.197, 2.1.332).
+    fn belongings(&self, file: &Path) -> Vec<PathBuf> {
+        vec![file.with_extension("")]
+    }
+
+    /// What the model noted of the project.
+    fn shared(&self, file: &Path) -> Vec<PathBuf> {
+        vec![file.with_file_name("memory")]
+    }
+
+    /// 2.1.197 and 2.1.332 keep a note there while they run; one that was killed leaves it behind.
+    fn live_folder(&self, state_dir: Option<&Path>) -> Option<PathBuf> {
+        let config = state_dir.map(Path::to_owned).or_else(|| config_dir(&self.env))?;
+        Some(config.join("sessions"))
+    }
+
+    fn live(&self, note: &[u8]) -> Option<LiveSession> {
+        let note: Note<'_> = serde_json::from_slice(note).ok()?;
+        let id = note.session_id.filter(|id| is_session_id(id.as_str()))?;
+        let started = note.proc_start.map(|started| started.as_str().to_owned());
+        Some(LiveSession { id: NativeId::new(id.as_str()), pid: note.pid?, started })
+    }
+
     fn record(&self, line: &[u8]) -> Option<RecordFacts> {
         let record = Record::parse(line)?;
         let kind = record.kind()?;
@@ -199,6 +223,17 @@ impl TranscriptFormat for ClaudeTranscripts {
     fn unarchived(&self, _: &Path) -> Option<PathBuf> {
         None
     }
+}
+
+/// A note of a process that runs.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Note<'a> {
+    pid: Option<u32>,
+    #[serde(borrow)]
+    session_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    proc_start: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]

@@ -137,3 +137,29 @@ fn only_words_of_the_main_conversation_are_said() {
         assert_eq!(said(nothing), None, "{nothing}");
     }
 }
+
+#[test]
+fn a_note_of_a_live_process_names_its_session_and_its_start() {
+    let live = |note: &str| format().live(note.as_bytes());
+    let whole =
+        format!(r#"{{"pid":42,"sessionId":"{ID}","cwd":"/w","kind":"bg","procStart":"450222","new":[1]}}"#);
+    let expected = LiveSession { id: NativeId::new(ID), pid: 42, started: Some("450222".to_owned()) };
+    assert_eq!(live(&whole), Some(expected.clone()));
+    let short = format!(r#"{{"pid":42,"sessionId":"{ID}"}}"#);
+    assert_eq!(live(&short), Some(LiveSession { started: None, ..expected }));
+    for none in
+        ["", "rubbish", r#"{"pid":42,"sessionId":"../x"}"#, &format!(r#"{{"pid":-1,"sessionId":"{ID}"}}"#)]
+    {
+        assert_eq!(live(none), None, "{none}");
+    }
+    let folder = |state: Option<&str>| format().live_folder(state.map(Path::new));
+    assert_eq!(folder(None).as_deref(), Some(Path::new("/home/u/.claude/sessions")));
+    assert_eq!(folder(Some("/s")).as_deref(), Some(Path::new("/s/sessions")));
+}
+
+#[test]
+fn the_folder_of_the_same_name_belongs_to_a_session_and_the_notes_to_the_project() {
+    let file = Path::new("/s/projects/-w").join(format!("{ID}.jsonl"));
+    assert_eq!(format().belongings(&file), [Path::new("/s/projects/-w").join(ID)]);
+    assert_eq!(format().shared(&file), [Path::new("/s/projects/-w/memory")]);
+}

@@ -10,7 +10,7 @@ use crate::history::{
     Entry, FolderKind, HistoryBase, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry,
     SessionFile, SessionRoot, SessionSource, Title, TranscriptPage,
 };
-use crate::{Conversation, NativeId, Said, Version};
+use crate::{Conversation, NativeId, Refusal, RelocateOrder, Relocated, Said, Version};
 
 /// Which session to look at.
 #[derive(Debug, Clone, Copy)]
@@ -211,6 +211,15 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
         Err(CatalogError::unsupported(Some(&source.path), "read pages"))
     }
 
+    /// Has a session be found from another folder, by a version: the same bytes, with what belongs to them, at another place.
+    /// Only a file that nobody writes to. What was done is read back, and undone where that fails.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when it could not be done; then everything is as it was.
+    async fn relocate(&self, _order: RelocateOrder<'_>) -> Result<Relocated, CatalogError> {
+        Ok(Relocated::Refused(Refusal::Unsupported("its sessions cannot be relocated from here".to_owned())))
+    }
+
     /// Reads a session whole, in bounded memory, for what can be had back of its state.
     ///
     /// # Errors
@@ -236,6 +245,17 @@ pub struct Below {
     pub folder: PathBuf,
     /// How many folders lie between it and the file.
     pub depth: u8,
+}
+
+/// A process of the agent that has a session open, as the agent notes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveSession {
+    /// The session.
+    pub id: NativeId,
+    /// The process.
+    pub pid: u32,
+    /// When it started, in the units of the system that tells one process from a later one of the same number.
+    pub started: Option<String>,
 }
 
 /// One record of a session file, as far as an inspection needs it.
@@ -355,6 +375,26 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
 
     /// What a line is, in full. `None`: it is no record of this format. Total over all bytes.
     fn entry(&self, _line: &[u8]) -> Option<Entry> {
+        None
+    }
+
+    /// What lies beside a session's file and belongs to it, there or not.
+    fn belongings(&self, _file: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// What lies beside a session's file, there or not, and belongs to all sessions of the folder.
+    fn shared(&self, _file: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// The folder in which the agent notes which processes have which session open.
+    fn live_folder(&self, _state_dir: Option<&Path>) -> Option<PathBuf> {
+        None
+    }
+
+    /// What such a note tells. `None`: it is none. Total over all bytes.
+    fn live(&self, _note: &[u8]) -> Option<LiveSession> {
         None
     }
 

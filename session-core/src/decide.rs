@@ -1,8 +1,11 @@
 #![doc = include_str!("decide/table.md")]
 
+#[macro_use]
+mod facts;
+
 mod adopt;
 mod count;
-mod facts;
+mod locate;
 mod next;
 mod plan;
 mod settle;
@@ -14,6 +17,9 @@ pub use count::{Count, CountFacts, count};
 pub use facts::{
     Activity, Attempt, AttemptFacts, Bound, Consent, Continuity, Extent, History, IdShape, Leftover, Owner,
     Patience, Persisted, PlanFacts, Policy, Reach, RecordFact, Support, Transcript, Unused, Verdict, Workdir,
+};
+pub use locate::{
+    Given, Hits, Judgement, LocateFacts, Sign, Standing, is_gone, judge, names, proposes, reaches, tries,
 };
 pub use next::{Next, next, weigh};
 pub use plan::{Plan, plan};

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::decide::Workdir;
 use crate::error::FolderError;
+use crate::history::Scope;
 
 /// Who holds a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,11 +96,32 @@ pub struct Repository {
     /// What makes that directory itself.
     #[serde(default)]
     pub id: Option<FolderId>,
+    /// Its remote `origin`, without scheme, user and `.git`: `github.com/o/r`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
+    /// Its root commits, where they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<String>,
 }
 
 impl Repository {
     fn is(&self, other: &Self) -> bool {
         self.common_dir == other.common_dir || (self.id.is_some() && self.id == other.id)
+    }
+
+    /// Whether it is a clone of the same project, by all that is known: one remote, and no other history.
+    #[must_use]
+    pub fn is_clone_of(&self, other: &Self) -> bool {
+        let unlike = |one: &[String], two: &[String]| {
+            !one.is_empty() && !two.is_empty() && !one.iter().any(|root| two.contains(root))
+        };
+        let same_remote = match (&self.remote, &other.remote) {
+            (Some(here), Some(there)) => here == there,
+            // Without a remote, a common root commit tells as much.
+            (None, None) => !self.roots.is_empty() && !other.roots.is_empty(),
+            _ => false,
+        };
+        self.is(other) || (same_remote && !unlike(&self.roots, &other.roots))
     }
 }
 
@@ -121,6 +143,21 @@ impl Folder {
             (true, true) => Workdir::SameRepository,
             (true, false) => Workdir::Gone,
             (false, _) => Workdir::OtherProject,
+        }
+    }
+
+    /// The same, where a folder that is gone counts as moved here if it was a clone of the same project. For proposals:
+    /// whether it really moved, nobody can tell.
+    #[must_use]
+    pub fn kinship_to(&self, began: &Self, began_is_there: bool) -> Workdir {
+        let relation = self.relation_to(began, began_is_there);
+        let clones = match (&self.repository, &began.repository) {
+            (Some(here), Some(there)) => here.is_clone_of(there),
+            _ => false,
+        };
+        match relation {
+            Workdir::OtherProject if clones && !began_is_there => Workdir::Moved,
+            other => other,
         }
     }
 }
@@ -145,6 +182,34 @@ pub trait Host: Debug + Send + Sync + 'static {
     /// # Errors
     /// [`FolderError`] when it is missing, no folder, or cannot be entered.
     async fn folder(&self, path: &Path) -> Result<Folder, FolderError>;
+
+    /// The same, with all that tells which project it belongs to, also where that costs more: root commits, work trees. By
+    /// default, what [`folder`](Self::folder) tells.
+    ///
+    /// # Errors
+    /// As [`folder`](Self::folder).
+    async fn work_tree(&self, path: &Path) -> Result<WorkTree, FolderError> {
+        let folder = self.folder(path).await?;
+        let trees = folder.path.as_path().map(Path::to_owned).into_iter().collect();
+        Ok(WorkTree { folder, trees })
+    }
+}
+
+/// A folder, and the work trees of its repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkTree {
+    /// The folder.
+    pub folder: Folder,
+    /// The work trees of its repository, also those that are gone and still registered; the folder alone where it has none.
+    pub trees: Vec<PathBuf>,
+}
+
+impl WorkTree {
+    /// The sessions of the project, for a list: those of all its work trees.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        Scope::AnyBelow(self.trees.clone())
+    }
 }
 
 /// An owned path and its folder, as a run uses it.
@@ -168,6 +233,8 @@ mod tests {
             repository: repository.map(|(path, inode)| Repository {
                 common_dir: PathText::new(Path::new(path)),
                 id: id(inode),
+                remote: None,
+                roots: Vec::new(),
             }),
         }
     }

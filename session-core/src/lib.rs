@@ -23,8 +23,10 @@ mod lifecycle;
 mod memory;
 mod mounts;
 mod record;
+mod relocation;
 mod report;
 mod request;
+mod resolution;
 mod result;
 mod settings;
 mod store;
@@ -41,8 +43,8 @@ pub use async_trait::async_trait;
 pub use audit::{AttemptNote, AuditEntry, AuditEvent, AuditSeq};
 pub use cancel::Cancel;
 pub use catalog::{
-    Below, Inspection, Mend, Places, Presence, RecordFacts, RecordKind, SessionCatalog, SessionQuery,
-    TranscriptFormat,
+    Below, Inspection, LiveSession, Mend, Places, Presence, RecordFacts, RecordKind, SessionCatalog,
+    SessionQuery, TranscriptFormat,
 };
 pub use claim::Claim;
 pub use close::{CloseError, Closed, Closing, MailboxNotClosed};
@@ -51,7 +53,7 @@ pub use dialect::{CliDialect, CommandSpec, Decoder, Ended, EnvChange, EnvMap, Li
 pub use event::{AgentEvent, EventSink, Final, NoSink};
 pub use evidence::{Asked, EndedBy, Evidence, Exit, Observation};
 pub use explain::{Bound, Explanation};
-pub use host::{Folder, FolderId, Holder, Host, PathText, Place, Repository};
+pub use host::{Folder, FolderId, Holder, Host, PathText, Place, Repository, WorkTree};
 pub use ids::{AgentId, InvalidName, MailboxId, NativeId, RunId, SessionKey, SessionName};
 pub use leftover::{
     Disposed, InvalidLive, Leftover, LeftoverKind, LeftoverOptions, Live, StateSize, Tombstone,
@@ -61,7 +63,11 @@ pub use lifecycle::Lifecycle;
 pub use memory::MemoryStore;
 pub use mounts::{Content, Mount, MountPlan, Purpose};
 pub use record::{Binding, Candidate, Former, InFlight, LastRun, Phase, SessionRecord};
+pub use relocation::{Refusal, RelocateOrder, Relocated, Relocation, RelocationOutcome, Way};
 pub use request::{Limits, LlmRequest, ResumePolicy, SessionRef};
+pub use resolution::{
+    Answer, Hit, Located, Look, NoRoster, NotResumed, Proposal, Roster, Running, Seek, Vanished, Wanted,
+};
 pub use result::{FailedRun, LlmResult, Recorded, Route, Warning};
 pub use settings::{InvalidSetting, RESUME_SETTING, ResumeSetting};
 pub use store::{

@@ -9,6 +9,8 @@ mod early;
 mod hold;
 mod ledger;
 mod list;
+mod locate;
+mod relocate;
 mod resolve;
 mod sweep;
 mod target;
@@ -23,7 +25,7 @@ use crate::decide::{Attempt, Next, Patience, Plan, Why, next, plan};
 use crate::error::{RunError, StoreError};
 use crate::{
     Agent, AgentEvent, AgentId, EventSink, Holder, Host, LlmRequest, LlmResult, NoSink, ResumeSetting,
-    SessionKey, SessionRecord, SessionStore, codec,
+    Roster, SessionKey, SessionRecord, SessionStore, codec,
 };
 
 use admit::Job;
@@ -56,6 +58,7 @@ pub struct Lifecycle {
     max_age: Option<Duration>,
     state_dirs: bool,
     mend: bool,
+    roster: Arc<dyn Roster>,
 }
 
 impl Lifecycle {

@@ -29,6 +29,9 @@ pub struct Binding {
     /// The agent's own place that it lies in, where it is in no state dir and that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<PathText>,
+    /// The folder that it was relocated to since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lives_in: Option<Folder>,
     /// The agent's version at its last run.
     #[serde(default)]
     pub agent_version: Option<String>,
@@ -48,6 +51,17 @@ pub struct Binding {
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+impl Binding {
+    /// The folder that it is continued in.
+    #[must_use]
+    pub const fn folder(&self) -> &Folder {
+        match &self.lives_in {
+            Some(folder) => folder,
+            None => &self.began_in,
+        }
+    }
 }
 
 /// A session that was started and is not yet known to hold a turn.

@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use session_core::error::FolderError;
-use session_core::{Folder, FolderId, Holder, Host, PathText, Timestamp};
+use session_core::{Folder, FolderId, Holder, Host, PathText, Timestamp, WorkTree};
 
-use crate::repository;
+use crate::{repository, work_tree};
 
 /// The machine that this process runs on.
 ///
@@ -57,6 +57,27 @@ impl Host for SystemHost {
         look.unwrap_or_else(|panicked| {
             Err(FolderError::Unusable { path: path.to_owned(), source: panicked.into() })
         })
+    }
+
+    /// Starts `git` for the root commits, in an environment of its own and for some seconds at the most.
+    ///
+    /// # Cancel safety
+    /// Only reads; a dropped future ends the git.
+    async fn work_tree(&self, path: &Path) -> Result<WorkTree, FolderError> {
+        let mut folder = self.folder(path).await?;
+        let own = folder.path.as_path().unwrap_or(path).to_owned();
+        let mut trees = vec![own];
+        if let Some(repository) = &mut folder.repository
+            && let Some(common_dir) = repository.common_dir.as_path().map(Path::to_owned)
+        {
+            let of = common_dir.clone();
+            trees
+                .extend(tokio::task::spawn_blocking(move || work_tree::trees(&of)).await.unwrap_or_default());
+            trees.sort();
+            trees.dedup();
+            repository.roots = work_tree::roots(&common_dir, &trees).await;
+        }
+        Ok(WorkTree { folder, trees })
     }
 }
 

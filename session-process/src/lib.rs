@@ -21,6 +21,7 @@ mod repository;
 mod sandbox;
 mod tail;
 mod tree;
+mod work_tree;
 
 pub use bubblewrap::Bubblewrap;
 pub use cli_agent::CliAgent;

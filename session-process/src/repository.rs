@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use session_core::{PathText, Repository};
 
 use crate::host::directory;
+use crate::work_tree;
 
 /// No path in one of git's small files is longer.
 const POINTER_LIMIT: u64 = 16 * 1024;
@@ -22,7 +23,8 @@ pub(crate) fn around(real: &Path) -> Option<Repository> {
         None => git_dir,
     };
     let (common_dir, id) = directory(&common)?;
-    Some(Repository { common_dir: PathText::new(&common_dir), id })
+    let remote = work_tree::remote(&common_dir);
+    Some(Repository { common_dir: PathText::new(&common_dir), id, remote, roots: Vec::new() })
 }
 
 /// The common directory of the repository that this folder is a linked work tree of, where the repository says so, too:
@@ -54,7 +56,7 @@ fn git_dir(real: &Path) -> Option<PathBuf> {
 }
 
 /// The path in a small file, after a prefix.
-fn pointer(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
+pub(crate) fn pointer(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
     // Opening what is no file could block.
     fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
     let mut bytes = Vec::new();

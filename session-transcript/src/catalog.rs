@@ -11,8 +11,8 @@ use session_core::history::{
     ListQuery, Listing, PageQuery, SessionEntry, SessionRoot, SessionSource, TranscriptPage,
 };
 use session_core::{
-    Conversation, Inspection, Mend, NativeId, Places, Presence, SessionCatalog, SessionQuery,
-    TranscriptFormat, async_trait,
+    Conversation, Inspection, Mend, NativeId, Places, Presence, RelocateOrder, Relocated, SessionCatalog,
+    SessionQuery, TranscriptFormat, async_trait,
 };
 
 use crate::find::{Found, find, is_denied};
@@ -22,6 +22,7 @@ use crate::opened::Opened;
 use crate::packed::{Content, is_packed};
 use crate::page::{Limits, page_of};
 use crate::parts::Files;
+use crate::relocate::{Order, relocate};
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
 use crate::stamp::now;
 
@@ -221,6 +222,21 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
         if done {
             tracing::warn!(path = %path.display(), ?mend, "a session's file was mended");
         }
+        Ok(done)
+    }
+
+    /// # Errors
+    /// [`CatalogError`] for input/output errors; what was done by then is undone.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the work running to its end on the blocking pool: it is done whole, or not at all.
+    async fn relocate(&self, order: RelocateOrder<'_>) -> Result<Relocated, CatalogError> {
+        let (format, limit, order) = (Arc::clone(&self.format), self.search_limit, Order::of(&order));
+        let path = order.from.clone();
+        let done = tokio::task::spawn_blocking(move || relocate(&*format, &order, limit)).await;
+        let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let done = done.map_err(|error| failed(&path, error))?;
+        tracing::info!(path = %path.display(), ?done, "a session was to be relocated");
         Ok(done)
     }
 

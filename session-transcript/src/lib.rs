@@ -18,6 +18,7 @@ mod page;
 mod parts;
 mod pool;
 mod read;
+mod relocate;
 mod scan;
 mod scope;
 mod stamp;

@@ -144,7 +144,7 @@ fn unchanged(path: &Path, bytes: u64, options: &mut OpenOptions) -> io::Result<O
 }
 
 #[cfg(unix)]
-fn names(metadata: &fs::Metadata) -> u64 {
+pub(crate) fn names(metadata: &fs::Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
 
     metadata.nlink()
@@ -152,19 +152,19 @@ fn names(metadata: &fs::Metadata) -> u64 {
 
 /// There is no number to ask for.
 #[cfg(not(unix))]
-const fn names(_: &fs::Metadata) -> u64 {
+pub(crate) const fn names(_: &fs::Metadata) -> u64 {
     1
 }
 
 #[cfg(unix)]
-fn create(folder: &Path) -> io::Result<()> {
+pub(crate) fn create(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
 
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 #[cfg(not(unix))]
-fn create(folder: &Path) -> io::Result<()> {
+pub(crate) fn create(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 

@@ -9,6 +9,7 @@ mod fallbacks;
 mod happy;
 mod hostile;
 mod processes;
+mod relocating;
 mod replay;
 mod rows;
 #[cfg(unix)]

@@ -6,6 +6,7 @@ mod folders;
 mod history;
 pub(crate) mod kills;
 mod prompts;
+mod relocate;
 mod sandbox;
 mod turns;
 
@@ -57,6 +58,8 @@ pub(crate) fn trials(cli: &Pinned) -> Vec<Trial> {
         trial!(cli, kills::two_runners_at_once),
         trial!(cli, prompts::commands_are_text),
         trial!(cli, prompts::dashes_and_a_long_one),
+        trial!(cli, relocate::relocated_after_a_rename),
+        trial!(cli, relocate::relocated_after_git_worktree_move),
         trial!(cli, sandbox::cancelled_in_mid_turn),
         trial!(cli, sandbox::a_conversation_goes_on_and_sees_nothing_of_others),
     ];

@@ -44,8 +44,12 @@ impl StillHost {
             2 => Some("/w/other/.git"),
             _ => None,
         };
-        let repository =
-            repository.map(|path| Repository { common_dir: PathText::new(Path::new(path)), id: None });
+        let repository = repository.map(|path| Repository {
+            common_dir: PathText::new(Path::new(path)),
+            id: None,
+            remote: None,
+            roots: Vec::new(),
+        });
         let folder = Folder { path: PathText::new(Path::new(path)), id: id(number as u64 + 1), repository };
         let mut folders = self.folders();
         folders.retain(|_, other| other.id != folder.id);

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{AgentError, BoxError, StoreError};
+use super::{AgentError, BoxError, FolderError, StoreError};
 use crate::{AgentId, SessionKey};
 
 /// A session file that nobody can look at.
@@ -79,4 +79,16 @@ pub enum HistoryError {
     /// The session could not be read.
     #[error("the session could not be read")]
     Catalog(#[source] CatalogError),
+    /// The agent could not be asked for its version.
+    #[error("the agent could not be asked")]
+    Agent(#[source] AgentError),
+    /// The folder to relocate to cannot be used.
+    #[error("the folder cannot be used")]
+    Folder(#[source] FolderError),
+    /// The record of the session's key changed meanwhile.
+    #[error("another runner works on {key}")]
+    Busy {
+        /// The key.
+        key: SessionKey,
+    },
 }

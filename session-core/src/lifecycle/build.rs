@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Agent, Host, ResumeSetting, SessionStore};
+use crate::{Agent, Host, NoRoster, ResumeSetting, Roster, SessionStore};
 
 use super::Lifecycle;
 
@@ -19,6 +19,7 @@ impl Lifecycle {
             max_age: None,
             state_dirs: true,
             mend: true,
+            roster: Arc::new(NoRoster),
         }
     }
 
@@ -27,6 +28,13 @@ impl Lifecycle {
     pub fn agent(mut self, agent: Agent) -> Self {
         let id = agent.adapter().id().clone();
         Arc::make_mut(&mut self.agents).insert(id, agent);
+        self
+    }
+
+    /// Sets who knows what runs in the background. Without it, nothing does.
+    #[must_use]
+    pub fn roster(mut self, roster: Arc<dyn Roster>) -> Self {
+        self.roster = roster;
         self
     }
 

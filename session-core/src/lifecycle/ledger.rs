@@ -111,6 +111,7 @@ impl Ledger {
                 phase: Phase::Pending,
                 began_in,
                 home,
+                lives_in: None,
                 agent_version,
                 created_at: now,
                 used_at: now,

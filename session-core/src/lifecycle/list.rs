@@ -8,17 +8,23 @@ use crate::history::{
     ListQuery, ListedSession, PageQuery, Restored, Scope, SessionsListing, SessionsQuery, TranscriptPage,
     Unlisted,
 };
-use crate::{AgentId, NativeId, SessionCatalog, SessionKey};
+use crate::{AgentId, Folder, NativeId, SessionCatalog, SessionKey};
 
 use super::Lifecycle;
 
 /// What the records say of sessions.
 #[derive(Debug, Default)]
-struct Known {
+pub(super) struct Known {
     /// The key of each session that any record names, and whether it is the one in force.
-    sessions: HashMap<(AgentId, NativeId), (SessionKey, bool)>,
+    pub(super) sessions: HashMap<(AgentId, NativeId), (SessionKey, bool)>,
     /// The keys that may have a state dir.
-    keys: Vec<SessionKey>,
+    pub(super) keys: Vec<SessionKey>,
+    /// The folders of sessions in force, and what they are.
+    pub(super) homes: HashMap<(AgentId, NativeId), Folder>,
+    /// What folders were, by their paths, when sessions were begun in them.
+    pub(super) folders: HashMap<PathBuf, Folder>,
+    /// What keys are called.
+    pub(super) names: HashMap<SessionKey, String>,
 }
 
 impl Lifecycle {
@@ -104,18 +110,28 @@ impl Lifecycle {
     }
 
     /// The state dir of a key, if it is there: a list makes none.
-    async fn state_dir_there(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
+    pub(super) async fn state_dir_there(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
         match self.store.state_size(key).await? {
             None => Ok(None),
             Some(_) => self.store.state_dir(key).await,
         }
     }
 
-    async fn known(&self) -> Result<Known, StoreError> {
+    pub(super) async fn known(&self) -> Result<Known, StoreError> {
         let mut known = Known { keys: self.every_key().await?, ..Known::default() };
         for key in &known.keys {
             // One that cannot be read names no session; its state dir may still hold some.
             let Ok(Some(record)) = self.record(key).await else { continue };
+            known.names.extend(record.name.map(|name| (key.clone(), name)));
+            let began_in = record.past.iter().filter_map(|former| former.began_in.as_ref());
+            for folder in began_in.chain(record.binding.iter().map(|binding| binding.folder())) {
+                let path = folder.path.as_path().map(Path::to_owned);
+                known.folders.extend(path.map(|path| (path, folder.clone())));
+            }
+            if let Some(binding) = &record.binding {
+                let of = (key.agent.clone(), binding.native_id.clone());
+                known.homes.insert(of, binding.folder().clone());
+            }
             let former = record.past.into_iter().map(|former| former.native_id);
             let candidate = record.candidate.map(|candidate| candidate.binding.native_id);
             let others = former.chain(candidate).map(|id| (id, false));

@@ -137,7 +137,7 @@ impl Lifecycle {
             size,
         };
         if let (Some(binding), Fate::Kept | Fate::Spare) = (binding, fate)
-            && let Some(after) = self.agent_deletes_after(course, &key.agent, &binding.began_in).await
+            && let Some(after) = self.agent_deletes_after(course, &key.agent, binding.folder()).await
             && let Some(falling) =
                 Falling::check(key, (&binding.native_id, binding.used_at), after, course.report.at)
         {

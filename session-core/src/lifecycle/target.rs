@@ -112,7 +112,7 @@ impl Lifecycle {
     ) {
         let safe = binding.native_id.is_argument_safe() && job.agent.adapter().accepts_id(&binding.native_id);
         scene.facts.id = if safe { IdShape::WellFormed } else { IdShape::Malformed };
-        scene.facts.workdir = self.relation(&scene.place.folder, &binding.began_in).await;
+        scene.facts.workdir = self.relation(&scene.place.folder, binding.folder()).await;
         scene.facts.transcript = transcript_fact(look.as_ref(), &binding, scene);
         scene.facts.history = self.history(&binding, failed_resumes);
         if let Some(look) = &look {
@@ -241,6 +241,7 @@ fn binding_of(former: &Former) -> Option<Binding> {
         phase: Phase::Confirmed,
         began_in: former.began_in.clone()?,
         home: former.home.clone(),
+        lives_in: None,
         agent_version: None,
         created_at: former.at,
         used_at: former.used_at.unwrap_or(former.at),

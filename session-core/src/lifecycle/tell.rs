@@ -56,7 +56,7 @@ impl Lifecycle {
         if !binding.native_id.is_argument_safe() || !adapter.accepts_id(&binding.native_id) {
             return Err(no_session());
         }
-        let began_in = binding.began_in.path.as_path();
+        let began_in = binding.folder().path.as_path();
         let installation = match began_in {
             Some(folder) => adapter.detect_in(folder).await,
             None => adapter.detect().await,

@@ -27,6 +27,7 @@ fn sample() -> SessionRecord {
         phase: session_core::Phase::Confirmed,
         began_in: folder,
         home: Some(session_core::PathText::new(std::path::Path::new("/h/.agent"))),
+        lives_in: None,
         agent_version: Some("2.1.332".to_owned()),
         created_at: Timestamp::from_millis(1),
         used_at: Timestamp::from_millis(2),

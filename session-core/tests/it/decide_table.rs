@@ -281,11 +281,51 @@ fn table() -> String {
         say(word, None)
     });
 
+    located(&mut out);
+
     out.push_str("\n# Reasons\n\n| code | meaning |\n|---|---|\n");
     for why in Why::ALL {
         writeln!(out, "| `{}` | {why} |", why.code()).unwrap();
     }
     out
+}
+
+fn located(out: &mut String) {
+    out.push_str(
+        "\n# Which session is meant: `judge`\n\nSigns are tried in the order of the tables; what comes to *go on* leaves it to the next one.\n\n\
+         | given | signs |\n|---|---|\n",
+    );
+    for given in Given::ALL {
+        let signs = Sign::ALL.iter().filter(|sign| tries(*given, **sign)).map(|sign| sign.name());
+        writeln!(out, "| {} | {} |", given.name(), signs.collect::<Vec<_>>().join(", ")).unwrap();
+    }
+    out.push('\n');
+    let facts = [
+        fact!("sign", Sign),
+        fact!("hits", Hits),
+        fact!("standing", Standing),
+        fact!("workdir", Workdir),
+        fact!("reach", Reach),
+        fact!("consent", Consent),
+    ];
+    render(out, &facts, &|at| {
+        let word = match judge(LocateFacts {
+            sign: Sign::ALL[at[0]],
+            hits: Hits::ALL[at[1]],
+            standing: Standing::ALL[at[2]],
+            workdir: Workdir::ALL[at[3]],
+            reach: Reach::ALL[at[4]],
+            consent: Consent::ALL[at[5]],
+        }) {
+            Judgement::GoOn => "go on",
+            Judgement::Found => "found",
+            Judgement::Relocate => "relocate",
+            Judgement::AskProject => "ask for the project",
+            Judgement::Offer => "offer",
+            Judgement::CannotResume => "cannot resume",
+        };
+        say(word, None)
+    });
 }
 
 #[test]

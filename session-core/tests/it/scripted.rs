@@ -30,7 +30,12 @@ pub(crate) struct StillHost {
 
 pub(crate) fn folder(path: &str, inode: u64, repository: &str) -> Folder {
     let id = |inode| Some(FolderId { device: 1, inode, born: 1 });
-    let repository = Repository { common_dir: PathText::new(Path::new(repository)), id: None };
+    let repository = Repository {
+        common_dir: PathText::new(Path::new(repository)),
+        id: None,
+        remote: None,
+        roots: Vec::new(),
+    };
     Folder { path: PathText::new(Path::new(path)), id: id(inode), repository: Some(repository) }
 }
 

@@ -11,7 +11,7 @@ use session_core::error::FolderError;
 use session_core::{Folder, Host};
 use session_process::SystemHost;
 
-fn git(folder: &Path, args: &[&str]) {
+pub(crate) fn git(folder: &Path, args: &[&str]) {
     let mut command = Command::new("git");
     command.current_dir(folder).args(["-c", "protocol.file.allow=always"]).args(args);
     for (name, value) in [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")] {
@@ -24,7 +24,7 @@ fn git(folder: &Path, args: &[&str]) {
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn repository(folder: &Path) {
+pub(crate) fn repository(folder: &Path) {
     fs::create_dir_all(folder).expect("a folder");
     git(folder, &["init", "-q"]);
     git(folder, &["commit", "-q", "--allow-empty", "-m", "first"]);

@@ -11,3 +11,4 @@ mod sandbox;
 mod start;
 mod stream;
 mod support;
+mod work_tree;

@@ -1,0 +1,247 @@
+//! Relocation: look twice, have the catalog do it, note it in the record and the audit log.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::{HistoryError, RunError};
+use crate::history::{ListQuery, ListedSession, Scope, SessionsQuery};
+use crate::relocation::{Refusal, RelocateOrder, Relocated, Relocation, RelocationOutcome, Way};
+use crate::resolution::{Seek, Wanted};
+use crate::{
+    AgentId, AuditEvent, Folder, Guard, Installation, Lease, RunId, Saved, SessionCatalog, SessionKey,
+    SessionQuery, SessionRecord, Stored, codec,
+};
+
+use super::Lifecycle;
+use super::hold::Hold;
+use super::locate::way;
+
+/// Between two looks at a file: whoever works on a session writes more often.
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// What is known of a session to be relocated, before anything is touched.
+#[derive(Debug)]
+struct Prepared<'a> {
+    wish: &'a Relocation,
+    catalog: &'a dyn SessionCatalog,
+    installation: Installation,
+    to: Folder,
+    /// The folder that it is in.
+    folder: Option<PathBuf>,
+    way: Way,
+    bytes: u64,
+}
+
+/// The record of a key that the session is bound to, and the right to write it.
+#[derive(Debug)]
+struct Held {
+    key: SessionKey,
+    lease: Lease,
+    record: SessionRecord,
+    guard: Guard,
+}
+
+impl Lifecycle {
+    /// Has a session be found in another folder by the installed version of its agent: where that finds it from there anyhow,
+    /// nothing is done; else its file is moved or copied with what belongs to it, read back, and undone where that fails.
+    /// A session that anybody has open or writes to stays. If it is bound to a key, that goes with it, under its lease, and
+    /// its audit log says so. The caller says yes to another project by calling this.
+    ///
+    /// # Errors
+    /// [`HistoryError`]: no such agent or folder, or it failed; the session is then where it was.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the session at its old or its new place, whole. If it was to be noted in a record, the same
+    /// call again does that.
+    pub async fn relocate(&self, wish: &Relocation) -> Result<Relocated, HistoryError> {
+        let prepared = self.prepare(wish).await?;
+        if prepared.way != Way::Nothing {
+            self.host.sleep(SETTLE).await;
+        }
+        self.relocate_prepared(prepared).await
+    }
+
+    /// The same, for all sessions of an agent that began in a folder, or were last in it, one after the other. One that stays
+    /// stops no other. What belongs to the folder and to no session stays where it is.
+    ///
+    /// # Errors
+    /// [`HistoryError`] when they could not be listed; nothing was changed.
+    ///
+    /// # Cancel safety
+    /// As [`relocate`](Self::relocate), for each.
+    pub async fn relocate_all(
+        &self,
+        agent: &AgentId,
+        from: &Path,
+        to: &Path,
+    ) -> Result<Vec<RelocationOutcome>, HistoryError> {
+        self.catalog_of(agent)?;
+        let list =
+            ListQuery { scope: Scope::Exact(from.to_owned()), with_empty: true, ..ListQuery::default() };
+        let query = SessionsQuery { agents: vec![agent.clone()], list };
+        let listing = self.list(&query).await.map_err(HistoryError::Store)?;
+        let wishes: Vec<_> =
+            listing.sessions.into_iter().map(|session| Relocation::new(session, to)).collect();
+        let mut prepared = Vec::with_capacity(wishes.len());
+        for wish in &wishes {
+            prepared.push(self.prepare(wish).await);
+        }
+        if prepared.iter().flatten().any(|prepared| prepared.way != Way::Nothing) {
+            self.host.sleep(SETTLE).await;
+        }
+        let mut outcomes = Vec::with_capacity(wishes.len());
+        for (wish, prepared) in wishes.iter().zip(prepared) {
+            let outcome = match prepared {
+                Ok(prepared) => self.relocate_prepared(prepared).await,
+                Err(error) => Err(error),
+            };
+            outcomes.push(RelocationOutcome { session: wish.session.clone(), outcome });
+        }
+        Ok(outcomes)
+    }
+
+    async fn prepare<'a>(&'a self, wish: &'a Relocation) -> Result<Prepared<'a>, HistoryError> {
+        let session = &wish.session;
+        let catalog = self.catalog_of(&session.agent)?;
+        let registered = self.agents.get(&session.agent);
+        let registered =
+            registered.ok_or_else(|| HistoryError::UnknownAgent { agent: session.agent.clone() })?;
+        let to = self.host.work_tree(&wish.to).await.map_err(HistoryError::Folder)?.folder;
+        let installation = registered.adapter().detect_in(&wish.to).await.map_err(HistoryError::Agent)?;
+        let seek = Seek::new(Wanted::Nothing, &wish.to);
+        let mut search = self.begin(&seek).await;
+        let (workdir, folder) = self.whereabouts(&mut search, session).await;
+        let needed = way(installation.capabilities.resume_reach.into(), workdir);
+        let way = wish.way.unwrap_or(needed);
+        let bytes = size(catalog, session, folder.as_deref().unwrap_or(&wish.to)).await;
+        Ok(Prepared { wish, catalog, installation, to, folder, way, bytes })
+    }
+
+    async fn relocate_prepared(&self, prepared: Prepared<'_>) -> Result<Relocated, HistoryError> {
+        if prepared.way == Way::Nothing {
+            return Ok(Relocated::NothingToDo);
+        }
+        let session = &prepared.wish.session;
+        let held = match &session.key {
+            Some(key) if session.bound => match self.hold_record(key, session).await? {
+                Ok(held) => held,
+                Err(refusal) => return Ok(Relocated::Refused(refusal)),
+            },
+            _ => None,
+        };
+        let cwd = prepared.to.path.as_path().unwrap_or(&prepared.wish.to);
+        let query = prepared.query(cwd);
+        let from = &session.entry.source.path;
+        let order = RelocateOrder { query, from, bytes: prepared.bytes, way: prepared.way };
+        let done = prepared.catalog.relocate(order).await.map_err(HistoryError::Catalog)?;
+        if let (Some(held), false) = (held, matches!(done, Relocated::Refused(_))) {
+            self.note(&prepared, held, &done).await?;
+        }
+        Ok(done)
+    }
+
+    /// The record that binds the session, held; `None` where it binds another one by now.
+    async fn hold_record(
+        &self,
+        key: &SessionKey,
+        session: &ListedSession,
+    ) -> Result<Result<Option<Held>, Refusal>, HistoryError> {
+        let lease = match self.hold(key, Duration::ZERO, &mut |_| {}).await {
+            Ok(Hold::Held(lease)) => lease,
+            Ok(Hold::Unavailable(error)) => return Err(HistoryError::Store(error)),
+            Ok(Hold::Told) | Err(RunError::Busy { .. }) | Err(_) => return Ok(Err(Refusal::Busy)),
+        };
+        let stored = self.store.load(key).await.map_err(HistoryError::Store)?;
+        let Some(Stored { document, revision }) = stored else { return Ok(Ok(None)) };
+        let codec::Decoded::Record(record) = codec::decode(&document, key) else { return Ok(Ok(None)) };
+        // What a dead runner left may still run.
+        if record.in_flight.is_some() {
+            return Ok(Err(Refusal::Busy));
+        }
+        let bound = record.binding.as_ref().is_some_and(|binding| binding.native_id == session.entry.id);
+        let held = Held { key: key.clone(), lease, record: *record, guard: Guard::Revision(revision) };
+        Ok(Ok(bound.then_some(held)))
+    }
+
+    /// Notes where the session is now. Where that cannot be noted, a run would look at the old place: it goes back there.
+    async fn note(
+        &self,
+        prepared: &Prepared<'_>,
+        mut held: Held,
+        done: &Relocated,
+    ) -> Result<(), HistoryError> {
+        let now = self.host.now();
+        let Some(binding) = held.record.binding.as_mut() else { return Ok(()) };
+        if binding.folder().path == prepared.to.path {
+            return Ok(());
+        }
+        let was = binding.folder().path.clone();
+        binding.lives_in = Some(prepared.to.clone());
+        held.record.updated_at = now;
+        let document = codec::encode(&held.record);
+        let saved = self.store.save(&held.key, &document, &held.guard, Some(&held.lease)).await;
+        let error = match saved {
+            Ok(Saved::Done(_)) => None,
+            Ok(Saved::Refused { .. } | Saved::Fenced { .. }) => {
+                Some(HistoryError::Busy { key: held.key.clone() })
+            }
+            Err(error) => Some(HistoryError::Store(error)),
+        };
+        if let Some(error) = error {
+            prepared.put_back(done).await;
+            return Err(error);
+        }
+        let id = prepared.wish.session.entry.id.clone();
+        let mut event = AuditEvent::new(now, RunId::new(self.host.random_id()), "session_relocated");
+        (event.before, event.after) = (Some(id.clone()), Some(id));
+        event.agent_version = prepared.installation.version.as_ref().map(|version| version.text.clone());
+        let how = if prepared.way == Way::Copy { "copied" } else { "moved" };
+        let to = &prepared.to.path;
+        event.detail = Some(match done {
+            Relocated::Done { from, to: file, .. } => {
+                format!("from {was} to {to}; {how} from {} to {}", from.display(), file.display())
+            }
+            _ => format!("from {was} to {to}; its file was there already"),
+        });
+        // It is done, whether or not the log takes it: that is told to an operator.
+        self.append(&held.key, &event).await.ok();
+        Ok(())
+    }
+}
+
+impl Prepared<'_> {
+    fn query<'a>(&'a self, cwd: &'a Path) -> SessionQuery<'a> {
+        let entry = &self.wish.session.entry;
+        SessionQuery {
+            id: &entry.id,
+            cwd,
+            state_dir: entry.source.state_dir.as_deref(),
+            version: self.installation.version.as_ref(),
+        }
+    }
+
+    /// Has a file that was moved be where it was.
+    async fn put_back(&self, done: &Relocated) {
+        let (Relocated::Done { to, way: Way::Move, .. }, Some(folder)) = (done, &self.folder) else { return };
+        let order = RelocateOrder { query: self.query(folder), from: to, bytes: self.bytes, way: Way::Move };
+        match self.catalog.relocate(order).await {
+            Ok(Relocated::Done { .. }) => {}
+            back => tracing::error!(path = %to.display(), ?back, "a relocated session could not be put back"),
+        }
+    }
+}
+
+/// The size of a session's file, at a first look. Zero: nobody can tell, and then it is not relocated unless it is empty.
+async fn size(catalog: &dyn SessionCatalog, session: &ListedSession, cwd: &Path) -> u64 {
+    let (entry, source) = (&session.entry, &session.entry.source);
+    let found = catalog.find(&entry.id, source.state_dir.as_deref()).await;
+    let found = found.ok().and_then(|all| all.into_iter().find(|one| one.source == *source)?.bytes);
+    if let Some(bytes) = found {
+        return bytes;
+    }
+    let query = SessionQuery { id: &entry.id, cwd, state_dir: source.state_dir.as_deref(), version: None };
+    match catalog.inspect(query).await {
+        Ok(look) if look.path.as_ref() == Some(&source.path) => look.bytes,
+        _ => entry.bytes.unwrap_or(0),
+    }
+}

@@ -1,0 +1,259 @@
+//! Moving and copying a session's file with what belongs to it: done whole, read back, or undone.
+
+mod live;
+mod steps;
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use session_core::{
+    NativeId, Refusal, RelocateOrder, Relocated, SessionQuery, TranscriptFormat, Version, Way,
+};
+
+use crate::find::{Found, find, options};
+use crate::mend::{create, names, stays_in, sync_folder};
+use crate::scan::{READ_LIMIT, scan};
+use live::owner;
+use steps::Journal;
+
+/// An order that lives as long as the work.
+#[derive(Debug)]
+pub(crate) struct Order {
+    id: NativeId,
+    cwd: PathBuf,
+    state_dir: Option<PathBuf>,
+    version: Option<Version>,
+    pub(crate) from: PathBuf,
+    bytes: u64,
+    way: Way,
+}
+
+impl Order {
+    pub(crate) fn of(order: &RelocateOrder<'_>) -> Self {
+        let query = order.query;
+        Self {
+            id: query.id.clone(),
+            cwd: query.cwd.to_owned(),
+            state_dir: query.state_dir.map(Path::to_owned),
+            version: query.version.cloned(),
+            from: order.from.to_owned(),
+            bytes: order.bytes,
+            way: order.way,
+        }
+    }
+
+    fn query(&self) -> SessionQuery<'_> {
+        SessionQuery {
+            id: &self.id,
+            cwd: &self.cwd,
+            state_dir: self.state_dir.as_deref(),
+            version: self.version.as_ref(),
+        }
+    }
+}
+
+/// Carries out an order. The transcript goes last, in one step: whoever is killed before leaves the session at its old
+/// place, and the next try goes on.
+pub(crate) fn relocate(format: &dyn TranscriptFormat, order: &Order, limit: usize) -> io::Result<Relocated> {
+    carry_out(format, order, limit, &mut Journal::default())
+}
+
+fn carry_out(
+    format: &dyn TranscriptFormat,
+    order: &Order,
+    limit: usize,
+    journal: &mut Journal,
+) -> io::Result<Relocated> {
+    let (query, from) = (order.query(), order.from.as_path());
+    let places = format.places(&query);
+    let Some(target) = places.exact.first() else {
+        return if places.below.is_empty() {
+            Err(io::Error::other("it is not known where its sessions lie"))
+        } else {
+            // The place of its sessions does not depend on the folder.
+            Ok(Relocated::NothingToDo)
+        };
+    };
+    if order.way == Way::Nothing || from == target {
+        return Ok(Relocated::NothingToDo);
+    }
+    if let Some(refusal) = obstacle(format, order, target)? {
+        return Ok(Relocated::Refused(refusal));
+    }
+    let before = fs::symlink_metadata(from)?;
+    if let Ok(there) = fs::symlink_metadata(target) {
+        if is_same(&before, &there) {
+            // An earlier move was killed between two names of one file.
+            fs::remove_file(from)?;
+            return Ok(Relocated::Already { path: target.clone() });
+        }
+        let equal = there.is_file() && there.len() == before.len() && same_bytes(from, target)?;
+        return Ok(if equal {
+            Relocated::Already { path: target.clone() }
+        } else {
+            Relocated::Refused(Refusal::TargetDiffers { path: target.clone() })
+        });
+    }
+    let records = records_in(format, from)?;
+    let done = act(format, order, target, journal).and_then(|refusal| match refusal {
+        Some(refusal) => Ok(Err(refusal)),
+        None => verify(format, order, target, &before, records, limit),
+    });
+    match done {
+        Ok(Ok(())) => {
+            let split = order.way == Way::Move && fs::symlink_metadata(from).is_ok();
+            let shared = format.shared(from).into_iter();
+            let left = shared.filter(|path| path.symlink_metadata().is_ok()).collect();
+            let (from, to, way) = (from.to_owned(), target.clone(), order.way);
+            Ok(Relocated::Done { from, to, way, records, left, split })
+        }
+        Ok(Err(refusal)) => {
+            journal.undo()?;
+            Ok(Relocated::Refused(refusal))
+        }
+        Err(error) => {
+            journal.undo().map_err(|undo| io::Error::other(format!("{error}; undoing it failed: {undo}")))?;
+            Err(error)
+        }
+    }
+}
+
+/// What stands against it, before anything was changed.
+fn obstacle(format: &dyn TranscriptFormat, order: &Order, target: &Path) -> io::Result<Option<Refusal>> {
+    let from = order.from.as_path();
+    let name = from.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if format.is_packed(name) {
+        return Ok(Some(Refusal::Packed));
+    }
+    let before = fs::symlink_metadata(from)?;
+    if !before.is_file()
+        || names(&before) > 1 && !fs::symlink_metadata(target).is_ok_and(|t| is_same(&before, &t))
+    {
+        return Ok(Some(Refusal::NotPlain));
+    }
+    if let Some(dir) = &order.state_dir {
+        for path in [from, target] {
+            if stays_in(path, dir).is_err() {
+                return Ok(Some(Refusal::NotPlain));
+            }
+        }
+    }
+    if let Some(pid) = owner(format, order.state_dir.as_deref(), &order.id) {
+        return Ok(Some(Refusal::Live { pid }));
+    }
+    Ok((before.len() != order.bytes).then_some(Refusal::Growing))
+}
+
+/// Does it. What is refused was not touched.
+fn act(
+    format: &dyn TranscriptFormat,
+    order: &Order,
+    target: &Path,
+    journal: &mut Journal,
+) -> io::Result<Option<Refusal>> {
+    let folder = target.parent().ok_or_else(|| io::Error::other("a file without a folder"))?;
+    let beside = |path: &PathBuf| path.file_name().map(|name| folder.join(name));
+    let belongings: Vec<(PathBuf, PathBuf)> = format
+        .belongings(&order.from)
+        .into_iter()
+        .filter(|path| path.symlink_metadata().is_ok())
+        .filter_map(|path| beside(&path).map(|to| (path, to)))
+        .collect();
+    for (from, to) in &belongings {
+        if let Some(refusal) = steps::conflict(order.way, from, to)? {
+            return Ok(Some(refusal));
+        }
+    }
+    if !folder.is_dir() {
+        create(folder)?;
+        journal.made_folder(folder)?;
+    }
+    for (from, to) in &belongings {
+        match order.way {
+            Way::Copy => journal.copy_tree(from, to)?,
+            _ => journal.move_tree(from, to)?,
+        }
+    }
+    match order.way {
+        Way::Copy => journal.copy_file(&order.from, target)?,
+        _ => journal.rename(&order.from, target)?,
+    }
+    sync_folder(folder)?;
+    Ok(None)
+}
+
+/// Reads back what was done.
+fn verify(
+    format: &dyn TranscriptFormat,
+    order: &Order,
+    target: &Path,
+    before: &Metadata,
+    records: u64,
+    limit: usize,
+) -> io::Result<Result<(), Refusal>> {
+    let after = fs::symlink_metadata(target)?;
+    if after.len() != before.len() {
+        return Ok(Err(Refusal::Growing));
+    }
+    let same = match order.way {
+        // The file itself, under another name.
+        Way::Move => is_same(before, &after),
+        _ => same_bytes(&order.from, target)?,
+    };
+    if !same || records_in(format, target)? != records {
+        return Err(io::Error::other("what is there is not what was relocated"));
+    }
+    let query = order.query();
+    let found = find(format, &query, &format.places(&query), limit);
+    match found.map_err(|error| io::Error::other(error.source))? {
+        Found::File(path, _) if path == target => Ok(Ok(())),
+        _ => Err(io::Error::other("it is not found where it was put")),
+    }
+}
+
+fn records_in(format: &dyn TranscriptFormat, path: &Path) -> io::Result<u64> {
+    Ok(scan(format, options().open(path)?.take(READ_LIMIT))?.records)
+}
+
+fn same_bytes(one: &Path, other: &Path) -> io::Result<bool> {
+    let (mut one, mut other) = (options().open(one)?, options().open(other)?);
+    let (mut here, mut there) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
+    loop {
+        let count = fill(&mut one, &mut here)?;
+        if fill(&mut other, &mut there)? != count || here[..count] != there[..count] {
+            return Ok(false);
+        }
+        if count == 0 {
+            return Ok(true);
+        }
+    }
+}
+
+fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..])? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+#[cfg(unix)]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// There is no number to compare.
+#[cfg(not(unix))]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    one.len() == other.len() && one.modified().ok() == other.modified().ok()
+}
+
+#[cfg(test)]
+#[path = "relocate_tests.rs"]
+mod tests;
