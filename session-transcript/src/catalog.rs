@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use session_core::error::CatalogError;
-use session_core::history::{PageQuery, SessionSource, TranscriptPage};
+use session_core::history::{Cursor, PageQuery, SessionSource, TranscriptPage};
 use session_core::{
     Conversation, Inspection, Mend, NativeId, Places, Presence, SessionCatalog, SessionQuery, TranscriptFormat,
     async_trait,
 };
 
 use crate::find::{Found, find, is_denied, open};
+use crate::follow::Follow;
 use crate::page::{Limits, Transcript, page};
 use crate::mend::{end_last_line, number_records, stays_in, unarchive};
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
@@ -41,6 +42,12 @@ impl<F: TranscriptFormat> FileCatalog<F> {
     pub const fn search_limit(mut self, entries: usize) -> Self {
         self.search_limit = entries;
         self
+    }
+
+    /// Follows the transcript of a session from a place on, or from its beginning. Nothing is read before the first step.
+    #[must_use]
+    pub fn follow(&self, source: SessionSource, from: Option<Cursor>) -> Follow {
+        Follow::new(Arc::<F>::clone(&self.format), source, from)
     }
 
     /// Finds the session's file, and does something with it, on the blocking pool.

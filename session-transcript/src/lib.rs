@@ -4,9 +4,11 @@
 mod catalog;
 mod find;
 mod fold;
+mod follow;
 mod mend;
 mod page;
 mod read;
 mod scan;
 
 pub use catalog::FileCatalog;
+pub use follow::{Follow, Followed};

@@ -146,7 +146,7 @@ impl Transcript<'_> {
     }
 
     /// So many records from a place on.
-    fn forth(self, begin: u64, records: usize, limits: Limits) -> io::Result<TranscriptPage> {
+    pub(crate) fn forth(self, begin: u64, records: usize, limits: Limits) -> io::Result<TranscriptPage> {
         let mut lines = Forwards::new(self.file, begin, self.metadata.len(), limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
         let (mut bytes, mut end) = (0, begin);

@@ -5,7 +5,7 @@ mod blocks;
 use session_core::Timestamp;
 use session_core::history::{Block, Entry, EntryKind, RawTime, TitleSource};
 
-use self::blocks::{Content, Message, owned, value, word};
+use self::blocks::{Content, Message, NESTED, value, word};
 use super::json::{Json, has_control};
 
 /// Kinds of lines that hold nothing of the talk.
@@ -210,7 +210,7 @@ impl Attachment {
             match key {
                 b"type" => read.kind = word(json)?,
                 b"commandMode" => read.mode = word(json)?,
-                b"prompt" => read.prompt = Some(Content::read(json.raw()?)),
+                b"prompt" => read.prompt = Some(Content::read(json, NESTED)?),
                 _ => json.skip()?,
             }
             Some(())

@@ -1,7 +1,10 @@
 //! The catalog over a format of its own, which has numbers, an archive and files that go on from others.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod follow;
 mod format;
 mod hostile;
 mod mend;
+mod pages;
 mod search;
+mod talk;
