@@ -19,6 +19,7 @@ pub use sessions::{Sessions, SessionsBuilder};
 
 pub use session_core::decide::Why;
 pub use session_core::error::{self, RunError};
+pub use session_core::history;
 pub use session_core::{
     Agent, AgentCapabilities, AgentEvent, AgentId, AttemptNote, AuditEntry, AuditEvent, AuditSeq, Cancel,
     CloseError, Closed, Closing, EventSink, Evidence, Explanation, FailedRun, Falling, HandOver, Holder,

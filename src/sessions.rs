@@ -4,7 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use session_core::error::{HandOverError, RunError, StoreError};
+use session_core::error::{HandOverError, HistoryError, RunError, StoreError};
+use session_core::history::{
+    ListedSession, PageQuery, Restored, SessionsListing, SessionsQuery, TranscriptPage,
+};
 use session_core::{
     Agent, AuditEntry, AuditSeq, Closed, Closing, EventSink, Explanation, HandOver, Lifecycle, LlmRequest,
     LlmResult, MailboxNotClosed, MountPlan, ResumeSetting, SessionKey, SessionRecord, SessionStore, Sweep,
@@ -80,6 +83,44 @@ impl Sessions {
     /// [`StoreError`] when the store could not be asked.
     pub async fn explain(&self, key: &SessionKey) -> Result<Explanation, StoreError> {
         self.0.explain(key).await
+    }
+
+    /// Lists the sessions of all registered agents, newest first: those in their own places, which anybody may have begun,
+    /// and those in the state dirs of keys. What cannot be listed is told, and stops nothing else. Nothing is run.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store could not say which keys there are.
+    ///
+    /// # Cancel safety
+    /// Nothing is written but what catalogs keep to be faster.
+    pub async fn list(&self, query: &SessionsQuery) -> Result<SessionsListing, StoreError> {
+        self.0.list(query).await
+    }
+
+    /// Reads a part of the transcript of a session that was listed, from its end to its beginning, or what was added since.
+    ///
+    /// # Errors
+    /// [`HistoryError`]: no such agent, or it cannot be read.
+    ///
+    /// # Cancel safety
+    /// Nothing is written.
+    pub async fn page(
+        &self,
+        session: &ListedSession,
+        query: &PageQuery,
+    ) -> Result<TranscriptPage, HistoryError> {
+        self.0.page(session, query).await
+    }
+
+    /// Reads a session that was listed as a whole, in bounded memory, for what can be had back of its state.
+    ///
+    /// # Errors
+    /// [`HistoryError`]: no such agent, or it cannot be read.
+    ///
+    /// # Cancel safety
+    /// Nothing is written.
+    pub async fn restore(&self, session: &ListedSession) -> Result<Restored, HistoryError> {
+        self.0.restore(session).await
     }
 
     /// Closes a mailbox for every registered agent: its records and state dirs are removed, its audit logs stay and say so.

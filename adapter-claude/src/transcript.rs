@@ -83,6 +83,10 @@ fn fixed_name(env: &EnvMap, state_dir: Option<&Path>) -> Option<String> {
 }
 
 impl TranscriptFormat for ClaudeTranscripts {
+    fn home(&self) -> Option<PathBuf> {
+        config_dir(&self.env)
+    }
+
     fn places(&self, query: &SessionQuery<'_>) -> Places {
         let config: Option<PathBuf> = query.state_dir.map(Path::to_owned).or_else(|| config_dir(&self.env));
         let Some(config) = config.filter(|_| is_session_id(query.id.as_str())) else {

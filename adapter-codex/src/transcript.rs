@@ -55,6 +55,10 @@ fn stem(name: &str) -> Option<(&str, &str)> {
 }
 
 impl TranscriptFormat for CodexTranscripts {
+    fn home(&self) -> Option<PathBuf> {
+        home(&self.env)
+    }
+
     /// The name of a file begins with the local time of its first record, which nobody knows, so that it is searched
     /// for: below `sessions/<year>/<month>/<day>` and in the archive.
     fn places(&self, query: &SessionQuery<'_>) -> Places {

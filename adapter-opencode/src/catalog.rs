@@ -18,6 +18,7 @@ use session_core::{
     async_trait,
 };
 
+use crate::state::{DATABASE, data_dir};
 use crate::transcript::{Places, Store, places};
 
 /// How many messages and parts of a session are read, newest first. A session larger than this is there, whatever else
@@ -85,6 +86,17 @@ struct Found {
 
 #[async_trait]
 impl SessionCatalog for OpencodeCatalog {
+    fn home(&self) -> Option<PathBuf> {
+        let data = data_dir(&self.env)?;
+        // An absolute name takes the place of the folder.
+        Some(
+            self.env
+                .get(DATABASE)
+                .filter(|name| !name.is_empty())
+                .map_or_else(|| data.clone(), |name| data.join(name)),
+        )
+    }
+
     /// A database is opened for reading only, not waited for longer than two seconds, and not read for longer than ten:
     /// then it is [`Unreadable`](Presence::Unreadable). Below a state dir no link is followed. Its `-shm` and `-wal`
     /// files are made where they are missing: SQLite reads no database with a log without them.

@@ -172,6 +172,12 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
         mend: Mend,
     ) -> Result<bool, CatalogError>;
 
+    /// The agent's own place for its sessions, as it is now set; `None`: that is not known. A session that is bound to
+    /// another one, and is not found in this one, is not lost.
+    fn home(&self) -> Option<PathBuf> {
+        None
+    }
+
     /// Lists sessions, newest first. What cannot be read is told in the list, and stops nothing else.
     ///
     /// # Errors
@@ -279,6 +285,11 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
     /// known of what it holds, and nothing is done to it.
     fn is_packed(&self, _name: &str) -> bool {
         false
+    }
+
+    /// The agent's own place, as it is now set; `None` where nobody can tell.
+    fn home(&self) -> Option<PathBuf> {
+        None
     }
 
     /// The folders that hold sessions: in a state dir, or in the agent's own place. None at all where nobody can tell.

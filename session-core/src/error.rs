@@ -1,11 +1,14 @@
 //! Errors, one level each: `Display` says what failed, `source()` why.
 
+mod history;
+
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::decide::Why;
 pub use crate::report::Report;
 use crate::{AgentId, FailedRun, Holder, InvalidName, SessionKey};
+pub use history::{CatalogError, HandOverError, HistoryError};
 
 /// Any cause.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
@@ -180,24 +183,6 @@ pub enum CommandError {
     },
 }
 
-/// A session file that nobody can look at.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot look at {path}")]
-pub struct CatalogError {
-    /// What was looked at.
-    pub path: PathBuf,
-    /// Why it failed.
-    pub source: BoxError,
-}
-
-impl CatalogError {
-    /// This catalog cannot do that.
-    pub(crate) fn unsupported(path: Option<&std::path::Path>, what: &str) -> Self {
-        let source = std::io::Error::new(std::io::ErrorKind::Unsupported, format!("it does not {what}"));
-        Self { path: path.unwrap_or_else(|| std::path::Path::new("")).to_owned(), source: source.into() }
-    }
-}
-
 /// A folder that a run cannot work in.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -331,39 +316,6 @@ fn said_text(run: &FailedRun) -> String {
     let said = run.attempts.last().and_then(|attempt| attempt.said.as_deref());
     said.map(|said| format!("; the agent said: {}", crate::evidence::head(said.trim(), 300)))
         .unwrap_or_default()
-}
-
-/// A conversation that could not be handed over.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HandOverError {
-    /// Nothing is bound to the key, or nothing that this version can read.
-    #[error("{key} has no session to hand over")]
-    NoSession {
-        /// The key.
-        key: SessionKey,
-    },
-    /// The agent is not registered.
-    #[error("no agent {agent} is registered")]
-    UnknownAgent {
-        /// The agent.
-        agent: AgentId,
-    },
-    /// Nobody can look into the agent's sessions.
-    #[error("{agent} has no catalog of its sessions")]
-    NoCatalog {
-        /// The agent.
-        agent: AgentId,
-    },
-    /// The agent could not be asked for its version.
-    #[error("the agent could not be asked")]
-    Agent(#[source] AgentError),
-    /// The store could not be asked.
-    #[error("the store could not be asked")]
-    Store(#[source] StoreError),
-    /// The session could not be read.
-    #[error("the session could not be read")]
-    Catalog(#[source] CatalogError),
 }
 
 /// An error with everything that caused it, on one line: `Display` of an error says one level only.

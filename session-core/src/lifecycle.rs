@@ -8,6 +8,7 @@ mod conclude;
 mod early;
 mod hold;
 mod ledger;
+mod list;
 mod resolve;
 mod sweep;
 mod target;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Counters, Folder, NativeId, RunId, SessionKey, Timestamp, Totals};
+use crate::{Counters, Folder, NativeId, PathText, RunId, SessionKey, Timestamp, Totals};
 
 /// How sure a binding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub struct Binding {
     pub phase: Phase,
     /// The folder where the session began.
     pub began_in: Folder,
+    /// The agent's own place that it lies in, where it is in no state dir and that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<PathText>,
     /// The agent's version at its last run.
     #[serde(default)]
     pub agent_version: Option<String>,
@@ -85,6 +88,9 @@ pub struct Former {
     /// Where it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_in: Option<Folder>,
+    /// The agent's own place that it lies in, where it is in no state dir and that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<PathText>,
     /// The agent's running figures at the end of its last run.
     #[serde(default, skip_serializing_if = "Counters::is_empty")]
     pub counters: Counters,
@@ -204,6 +210,7 @@ impl SessionRecord {
             rejoinable,
             failed_resumes: 0,
             began_in: Some(binding.began_in.clone()),
+            home: binding.home.clone(),
             counters: binding.counters,
             extra: Map::new(),
         });

@@ -102,6 +102,10 @@ impl<F: TranscriptFormat> FileCatalog<F> {
 
 #[async_trait]
 impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
+    fn home(&self) -> Option<PathBuf> {
+        self.format.home()
+    }
+
     /// # Errors
     /// [`CatalogError`] for input/output errors other than "not there" and "not allowed".
     ///

@@ -171,3 +171,19 @@ async fn two_first_runs_at_once_make_one_conversation() {
     assert_eq!(one.session_id, two.session_id);
     assert!(stage.record().await.past.is_empty() && stage.transcripts().len() == 1);
 }
+
+#[tokio::test]
+async fn a_session_in_another_configuration_folder_is_found_again_when_it_is_set_back() {
+    let stage = Stage::new();
+    let set_to = |folder: &str| {
+        let environment = stage.environment().set("CLAUDE_CONFIG_DIR", stage.path(folder));
+        stage.lifecycle_of(stage.program(), environment).state_dirs(false)
+    };
+    let first = set_to("one").run(stage.request("alpha")).await.unwrap();
+    let away = set_to("two").run(stage.request("beta")).await.unwrap();
+    assert_eq!(away.route, Route::FellBack(Why::HomeDiffers));
+    let back = set_to("one").run(stage.request("gamma")).await.unwrap();
+    assert_eq!((back.route, back.session_id), (Route::Resumed, first.session_id));
+    let seen = rejoin_test_support::ContextReply::parse(&back.text).unwrap();
+    assert_eq!(seen.user_turns, 2);
+}

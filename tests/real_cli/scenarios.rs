@@ -3,6 +3,7 @@
 mod faults;
 mod files;
 mod folders;
+mod history;
 pub(crate) mod kills;
 mod prompts;
 mod sandbox;
@@ -46,6 +47,9 @@ pub(crate) fn trials(cli: &Pinned) -> Vec<Trial> {
         trial!(cli, folders::another_work_tree),
         trial!(cli, folders::a_work_tree_that_is_gone),
         trial!(cli, folders::moved_folder),
+        trial!(cli, history::listed_and_read),
+        trial!(cli, history::followed),
+        trial!(cli, history::listed_after_a_move),
         trial!(cli, kills::the_cli_in_a_resumed_turn),
         trial!(cli, kills::the_cli_in_the_first_turn),
         trial!(cli, kills::the_runner_in_mid_turn),

@@ -6,6 +6,7 @@ mod bench;
 mod cargo;
 mod clis;
 mod faults;
+mod peers;
 mod real_cli;
 mod sandbox;
 

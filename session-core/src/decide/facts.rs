@@ -126,6 +126,8 @@ fact! {
         Unreadable,
         /// There is one, of another project.
         Elsewhere,
+        /// There is none in the home that the agent is now set to, and the session is in another one.
+        OtherHome,
         /// Nobody can look.
         Unknown,
     }

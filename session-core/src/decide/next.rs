@@ -24,7 +24,9 @@ pub enum Next {
 #[must_use]
 pub const fn weigh(verdict: Verdict, transcript: Transcript) -> Verdict {
     match (verdict, transcript) {
-        (Verdict::Missing, Transcript::Present | Transcript::Unreadable) => Verdict::Unindexed,
+        (Verdict::Missing, Transcript::Present | Transcript::Unreadable | Transcript::OtherHome) => {
+            Verdict::Unindexed
+        }
         _ => verdict,
     }
 }

@@ -60,6 +60,7 @@ const fn obstacle(facts: PlanFacts) -> Option<Why> {
         History::Clean => {}
     }
     match (facts.transcript, facts.record) {
+        (Transcript::OtherHome, _) => return Some(Why::HomeDiffers),
         (Transcript::Missing | Transcript::Empty, RecordFact::Pending) => {
             return Some(Why::SessionNotStarted);
         }

@@ -73,6 +73,8 @@ whys! {
     WorkdirDiffers = "workdir_differs", "this version of the agent resumes only in the folder where the session began";
     /// The work tree of the session is gone, and this version resumes only there.
     WorktreeGone = "worktree_gone", "the session's work tree is gone";
+    /// The session lies in another home of the agent than the one that it is now set to.
+    HomeDiffers = "home_differs", "the session lies in another home of the agent than the one it is now set to";
     /// Moving the session to the new folder failed.
     RelocationFailed = "relocation_failed", "the session could not be moved to the new folder";
     /// The session is older than the limit set.

@@ -239,8 +239,7 @@ async fn weighed(job: &Job<'_>, scene: &Scene, resumed: Option<&Target>, verdict
     let binding = &target.binding;
     let look = catalog.inspect(scene.query(&binding.native_id, scene.state_dir.as_deref())).await;
     // What is there and cannot be looked at may be there as ever.
-    let transcript =
-        look.map_or(Transcript::Unreadable, |look| transcript_fact(Some(&look), &binding.began_in, scene));
+    let transcript = look.map_or(Transcript::Unreadable, |look| transcript_fact(Some(&look), binding, scene));
     weigh(verdict, transcript)
 }
 
@@ -258,6 +257,7 @@ impl Scene {
         let source = self.target.as_ref().filter(|_| is_fork);
         NewSession {
             began_in: resumed.map_or(&self.place.folder, |target| &target.binding.began_in).clone(),
+            home: self.home.clone(),
             agent_version: self.installation.version.as_ref().map(|version| version.text.clone()),
             forked_from: source.map(|target| target.binding.native_id.clone()),
             // Out of a resume, only the copy that such a version makes takes the place of the original.

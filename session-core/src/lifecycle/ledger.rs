@@ -1,9 +1,10 @@
 //! The record of a run in progress, and every change that a run makes to it. Pure.
 
+use super::target::homes_differ;
 use crate::decide::{Adoption, Count, RecordFact, Settlement, Why, condemns};
 use crate::{
-    Binding, Candidate, Counters, Folder, Former, Guard, InFlight, LastRun, Lease, NativeId, Phase, Recorded,
-    Route, RunId, SessionRecord, Timestamp,
+    Binding, Candidate, Counters, Folder, Former, Guard, InFlight, LastRun, Lease, NativeId, PathText, Phase,
+    Recorded, Route, RunId, SessionRecord, Timestamp,
 };
 
 /// Why a session is in the past when no reason of a run put it there.
@@ -34,6 +35,7 @@ pub(super) struct Ledger {
 pub(super) struct NewSession {
     pub(super) native_id: NativeId,
     pub(super) began_in: Folder,
+    pub(super) home: Option<PathText>,
     pub(super) agent_version: Option<String>,
     pub(super) forked_from: Option<NativeId>,
     pub(super) replaces: bool,
@@ -95,7 +97,7 @@ impl Ledger {
 
     /// Notes a session that is about to start, or was just named: pending, beside the binding in force.
     pub(super) fn propose(&mut self, session: NewSession, now: Timestamp) {
-        let NewSession { native_id, began_in, agent_version, forked_from, replaces, why, instead_of } =
+        let NewSession { native_id, began_in, home, agent_version, forked_from, replaces, why, instead_of } =
             session;
         if let Some(candidate) = &mut self.record.candidate
             && candidate.binding.native_id == native_id
@@ -108,6 +110,7 @@ impl Ledger {
                 native_id,
                 phase: Phase::Pending,
                 began_in,
+                home,
                 agent_version,
                 created_at: now,
                 used_at: now,
@@ -157,7 +160,10 @@ impl Ledger {
         binding.phase = Phase::Confirmed;
         binding.used_at = now;
         let old = self.record.binding.as_ref();
-        let elsewhere = old.is_some_and(|old| old.began_in.path != binding.began_in.path);
+        let elsewhere = old.is_some_and(|old| {
+            old.began_in.path != binding.began_in.path
+                || homes_differ(old.home.as_ref(), binding.home.as_ref())
+        });
         let row = match self.sought_former() {
             // Another one in its place has its try.
             Some(former) if former.native_id != binding.native_id => former.failed_resumes.min(FAILING - 1),
@@ -213,6 +219,7 @@ impl Ledger {
             (None, _) | (_, None) => false,
         };
         let version = ran_in.as_ref().and_then(|session| session.agent_version.clone());
+        let home = ran_in.as_ref().and_then(|session| session.home.clone());
         if let (true, Some(binding)) = (in_force, &mut self.record.binding) {
             binding.counters = counters.or(binding.counters);
         }
@@ -248,6 +255,7 @@ impl Ledger {
                     binding.phase = Phase::Confirmed;
                     binding.used_at = now;
                     binding.agent_version = version.or(binding.agent_version.take());
+                    binding.home = home.or(binding.home.take());
                 }
             }
             // One that stands in the past already stays there as it is.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::decide::{Consent, History, IdShape, PlanFacts, RecordFact, Support, Transcript, Workdir};
 use crate::error::{Chain, RequestError, RunError, StoreErrorKind};
 use crate::{
-    AuditEvent, Guard, Inspection, Installation, NativeId, Place, Recorded, SessionQuery, SessionRecord,
-    Warning, codec,
+    AuditEvent, Guard, Inspection, Installation, NativeId, PathText, Place, Recorded, SessionQuery,
+    SessionRecord, Warning, codec,
 };
 
 use super::Lifecycle;
@@ -21,6 +21,8 @@ pub(super) struct Scene {
     pub(super) installation: Installation,
     pub(super) place: Place,
     pub(super) state_dir: Option<PathBuf>,
+    /// The agent's own place, where it keeps the session in it.
+    pub(super) home: Option<PathText>,
     pub(super) target: Option<Target>,
     pub(super) facts: PlanFacts,
     pub(super) warnings: Vec<Warning>,
@@ -67,6 +69,12 @@ impl Lifecycle {
             facts: self.base_facts(job, &installation, ledger.fact),
             installation,
             place,
+            home: match &state_dir {
+                None => {
+                    job.agent.catalog().and_then(|catalog| catalog.home()).map(|home| PathText::new(&home))
+                }
+                Some(_) => None,
+            },
             state_dir,
             target: None,
             warnings,

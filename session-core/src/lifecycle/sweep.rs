@@ -93,7 +93,7 @@ impl Lifecycle {
     }
 
     /// The keys of all pages.
-    async fn every_key(&self) -> Result<Vec<SessionKey>, StoreError> {
+    pub(super) async fn every_key(&self) -> Result<Vec<SessionKey>, StoreError> {
         let mut keys: Vec<SessionKey> = Vec::new();
         loop {
             let options = ListOptions { after: keys.last().cloned(), ..ListOptions::default() };

@@ -7,7 +7,9 @@ use crate::decide::{
     Transcript, Why, Workdir, adopt, plan,
 };
 use crate::error::RunError;
-use crate::{Binding, Folder, ForkSupport, Former, Inspection, Phase, Presence, SessionKey, Warning, codec};
+use crate::{
+    Binding, Folder, ForkSupport, Former, Inspection, PathText, Phase, Presence, SessionKey, Warning, codec,
+};
 
 use super::Lifecycle;
 use super::admit::Job;
@@ -42,7 +44,7 @@ impl Lifecycle {
             self.aim_at_original(job, scene, source).await?;
         } else if let Some((binding, look)) = unsettled {
             scene.facts.record = RecordFact::Pending;
-            scene.facts.transcript = transcript_fact(Some(&look), &binding.began_in, scene);
+            scene.facts.transcript = transcript_fact(Some(&look), &binding, scene);
         }
         // Without a session there is nothing to resume, whatever the record says.
         if scene.target.is_none() && matches!(scene.facts.record, RecordFact::Confirmed) {
@@ -83,11 +85,10 @@ impl Lifecycle {
             _ => candidate.replaces,
         };
         let adoption = adopt(AdoptFacts {
-            leftover: match look.as_ref().map(|look| look.presence) {
-                None => Leftover::Unknown,
-                Some(Presence::Present) => Leftover::Turn,
-                Some(Presence::Missing | Presence::Empty | Presence::Damaged) => Leftover::Nothing,
-                Some(Presence::Unreadable) => Leftover::Unknown,
+            leftover: match transcript_fact(look.as_ref(), &candidate.binding, scene) {
+                Transcript::Present | Transcript::Elsewhere => Leftover::Turn,
+                Transcript::Missing | Transcript::Empty | Transcript::Damaged => Leftover::Nothing,
+                Transcript::Unknown | Transcript::Unreadable | Transcript::OtherHome => Leftover::Unknown,
             },
             replaces,
             bound: if ledger.record.binding.is_some() { Bound::Yes } else { Bound::No },
@@ -112,7 +113,7 @@ impl Lifecycle {
         let safe = binding.native_id.is_argument_safe() && job.agent.adapter().accepts_id(&binding.native_id);
         scene.facts.id = if safe { IdShape::WellFormed } else { IdShape::Malformed };
         scene.facts.workdir = self.relation(&scene.place.folder, &binding.began_in).await;
-        scene.facts.transcript = transcript_fact(look.as_ref(), &binding.began_in, scene);
+        scene.facts.transcript = transcript_fact(look.as_ref(), &binding, scene);
         scene.facts.history = self.history(&binding, failed_resumes);
         if let Some(look) = &look {
             if !look.suits(scene.installation.version.as_ref()) {
@@ -129,17 +130,17 @@ impl Lifecycle {
         scene.target = Some(Target { binding, before: look, fork_file: None, is_fork: false });
     }
 
-    /// Where the binding cannot be continued in this folder, a session of the past that began here is, if there is
-    /// one: so a mailbox that goes to and fro between folders has its conversation in each.
+    /// Where the binding cannot be continued in this folder, or lies in another home of the agent, a session of the past
+    /// that began here is, if there is one: so a mailbox that goes to and fro has its conversation in each place.
     async fn prefer_session_of_this_folder(&self, job: &Job<'_>, scene: &mut Scene, ledger: &Ledger) {
-        let elsewhere = [Why::WorkdirDiffers, Why::WorktreeGone, Why::ProjectDiffers];
+        let elsewhere = [Why::WorkdirDiffers, Why::WorktreeGone, Why::ProjectDiffers, Why::HomeDiffers];
         // The binding is what was left in its own folder, whatever ails it.
-        if scene.facts.workdir == Workdir::Same {
+        if scene.facts.workdir == Workdir::Same && scene.facts.transcript != Transcript::OtherHome {
             return;
         }
         // What ails the binding is no matter where it is out of reach anyhow.
         let transcript = match scene.facts.transcript {
-            Transcript::Elsewhere => Transcript::Elsewhere,
+            fact @ (Transcript::Elsewhere | Transcript::OtherHome) => fact,
             _ => Transcript::Unknown,
         };
         let sound = PlanFacts { id: IdShape::WellFormed, history: History::Clean, transcript, ..scene.facts };
@@ -224,6 +225,11 @@ impl Lifecycle {
     }
 }
 
+/// Whether both are known, and are not one.
+pub(super) fn homes_differ(one: Option<&PathText>, other: Option<&PathText>) -> bool {
+    one.is_some() && other.is_some() && one != other
+}
+
 /// Whether it is known that the key has no record any more, or what it says.
 const fn readable(fact: RecordFact) -> bool {
     !matches!(fact, RecordFact::Newer | RecordFact::Unavailable)
@@ -234,6 +240,7 @@ fn binding_of(former: &Former) -> Option<Binding> {
         native_id: former.native_id.clone(),
         phase: Phase::Confirmed,
         began_in: former.began_in.clone()?,
+        home: former.home.clone(),
         agent_version: None,
         created_at: former.at,
         used_at: former.used_at.unwrap_or(former.at),
@@ -253,15 +260,18 @@ pub(super) const fn fact_of(phase: Phase) -> RecordFact {
 }
 
 /// In a state dir all files are the key's own. In the agent's own place, a file that began in another folder
-/// than recorded is another session under the same id.
-pub(super) fn transcript_fact(look: Option<&Inspection>, began_in: &Folder, scene: &Scene) -> Transcript {
+/// than recorded is another session under the same id; and one that is not there may lie in the place of before.
+pub(super) fn transcript_fact(look: Option<&Inspection>, binding: &Binding, scene: &Scene) -> Transcript {
     let Some(look) = look else { return Transcript::Unknown };
     match look.presence {
+        Presence::Missing if homes_differ(binding.home.as_ref(), scene.home.as_ref()) => {
+            Transcript::OtherHome
+        }
         Presence::Missing => Transcript::Missing,
         Presence::Empty => Transcript::Empty,
         Presence::Damaged => Transcript::Damaged,
         Presence::Unreadable => Transcript::Unreadable,
-        Presence::Present => match (&scene.state_dir, &look.began_in, began_in.path.as_path()) {
+        Presence::Present => match (&scene.state_dir, &look.began_in, binding.began_in.path.as_path()) {
             (None, Some(found), Some(recorded)) if found != recorded => Transcript::Elsewhere,
             _ => Transcript::Present,
         },

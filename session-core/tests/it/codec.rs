@@ -26,6 +26,7 @@ fn sample() -> SessionRecord {
         native_id: NativeId::new("11111111-1111-4111-8111-111111111111"),
         phase: session_core::Phase::Confirmed,
         began_in: folder,
+        home: Some(session_core::PathText::new(std::path::Path::new("/h/.agent"))),
         agent_version: Some("2.1.332".to_owned()),
         created_at: Timestamp::from_millis(1),
         used_at: Timestamp::from_millis(2),

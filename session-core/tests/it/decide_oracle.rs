@@ -21,6 +21,7 @@ const OBSTACLES: &[PlanRow] = &[
     (|f| f.history == History::Poisoned, Why::LastRunPoisoned),
     (|f| f.history == History::KeepsFailing, Why::ResumeKeepsFailing),
     (|f| f.history == History::Expired, Why::Expired),
+    (|f| f.transcript == Transcript::OtherHome, Why::HomeDiffers),
     (
         |f| {
             f.record == RecordFact::Pending
@@ -129,7 +130,8 @@ fn next_agrees_with_the_rows() {
 fn a_session_that_is_there_is_not_missing() {
     for verdict in Verdict::ALL {
         for transcript in Transcript::ALL {
-            let there = matches!(transcript, Transcript::Present | Transcript::Unreadable);
+            let there =
+                matches!(transcript, Transcript::Present | Transcript::Unreadable | Transcript::OtherHome);
             let lost_its_way = *verdict == Verdict::Missing && there;
             let expected = if lost_its_way { Verdict::Unindexed } else { *verdict };
             assert_eq!(weigh(*verdict, *transcript), expected, "{verdict:?} {transcript:?}");

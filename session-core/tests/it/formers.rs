@@ -1,5 +1,6 @@
 //! Sessions of the past, sought again by their folder.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use session_core::decide::{Activity, Verdict, Why};
@@ -332,4 +333,64 @@ async fn a_stranger_that_is_ruined_later_hides_no_session_of_the_folder() {
     bench.fails("is ruined").await;
     let back = bench.lifecycle.run(request("back").cwd("/w/tree")).await.unwrap();
     assert_eq!((back.route, back.session_id), (Route::Resumed, there));
+}
+
+/// Sets the agent to another home: its sessions are those of that home.
+fn move_home(
+    bench: &Bench,
+    to: &str,
+    sessions: BTreeMap<String, Vec<String>>,
+) -> BTreeMap<String, Vec<String>> {
+    let mut world = bench.agent.world();
+    world.home = Some(to.into());
+    std::mem::replace(&mut world.sessions, sessions)
+}
+
+#[tokio::test]
+async fn a_session_of_another_home_of_the_agent_is_not_lost_and_each_home_has_its_own() {
+    let bench = bench();
+    move_home(&bench, "/h/one", BTreeMap::new());
+    let first = bench.run("one").await.session_id;
+    let of_one = move_home(&bench, "/h/two", BTreeMap::new());
+    let away = bench.run("two").await;
+    assert_eq!(away.route, Route::FellBack(Why::HomeDiffers));
+    let record = bench.record().await;
+    let left = record.past.last().unwrap();
+    assert_eq!(
+        (Some(&left.native_id), left.why.as_str(), left.rejoinable),
+        (first.as_ref(), "home_differs", true)
+    );
+    let of_two = move_home(&bench, "/h/one", of_one);
+    let back = bench.run("three").await;
+    assert_eq!((back.route, &back.session_id), (Route::Resumed, &first));
+    move_home(&bench, "/h/two", of_two);
+    let again = bench.run("four").await;
+    assert_eq!((again.route, again.session_id), (Route::Resumed, away.session_id));
+}
+
+#[tokio::test]
+async fn a_session_that_was_copied_into_the_other_home_is_continued_there() {
+    let bench = bench();
+    move_home(&bench, "/h/one", BTreeMap::new());
+    let first = bench.run("one").await.session_id;
+    bench.agent.world().home = Some("/h/two".into());
+    let there = bench.run("two").await;
+    assert_eq!((there.route, &there.session_id), (Route::Resumed, &first));
+    // From now on that is where it is: gone from there is gone.
+    bench.lose(first.unwrap().as_str());
+    assert_eq!(bench.run("three").await.resume_fallback, Some(Why::SessionMissing));
+}
+
+#[tokio::test]
+async fn a_run_that_died_in_another_home_is_not_taken_for_one_that_came_to_nothing() {
+    let bench = bench();
+    move_home(&bench, "/h/one", BTreeMap::new());
+    bench.agent.will([Act::Hang]);
+    dies_in_the_next(&bench, request("one")).await;
+    let of_one = move_home(&bench, "/h/two", BTreeMap::new());
+    let id = of_one.keys().next().unwrap().clone();
+    assert_eq!(bench.run("two").await.resume_fallback, Some(Why::HomeDiffers));
+    move_home(&bench, "/h/one", of_one);
+    let back = bench.run("three").await;
+    assert_eq!((back.route, back.session_id.unwrap().to_string()), (Route::Resumed, id));
 }

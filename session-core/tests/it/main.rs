@@ -21,6 +21,7 @@ mod keeping;
 mod leases;
 mod lifecycle;
 mod lifecycle_limits;
+mod listing;
 mod mending;
 mod product;
 mod reach;

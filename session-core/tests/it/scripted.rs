@@ -100,6 +100,8 @@ pub(crate) struct World {
     /// How an id of this agent looks.
     pub(crate) shape: Option<fn(&str) -> NativeId>,
     pub(crate) counter: f64,
+    /// The agent's own place, where the test has more than one.
+    pub(crate) home: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone)]
@@ -303,6 +305,9 @@ pub(crate) struct Glass(pub(crate) Scripted);
 
 #[async_trait]
 impl SessionCatalog for Glass {
+    fn home(&self) -> Option<PathBuf> {
+        self.0.world().home.clone()
+    }
     async fn inspect(&self, query: SessionQuery<'_>) -> Result<Inspection, CatalogError> {
         Ok(match self.0.world().sessions.get(query.id.as_str()) {
             None => Inspection::MISSING,

@@ -1,0 +1,81 @@
+//! Sessions of all agents, with what Rejoin knows of them.
+
+use std::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+
+use super::listing::{ListQuery, Notice, NoticeKind, SessionEntry};
+use crate::{AgentId, SessionKey};
+
+/// Which sessions of which agents to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionsQuery {
+    /// The agents; empty: all that are registered.
+    pub agents: Vec<AgentId>,
+    /// Which sessions. Its [`state_dir`](ListQuery::state_dir) is left: the agents' own places and the state dirs of all keys
+    /// are looked at. Folders of its scope are resolved first, where they are there.
+    pub list: ListQuery,
+}
+
+/// A session of some agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ListedSession {
+    /// The agent.
+    pub agent: AgentId,
+    /// The key that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<SessionKey>,
+    /// Whether it is the one that the key's next run continues.
+    #[serde(default)]
+    pub bound: bool,
+    /// What its file tells.
+    #[serde(flatten)]
+    pub entry: SessionEntry,
+}
+
+/// Something that could not be listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unlisted {
+    /// The agent whose sessions are missing from the list.
+    pub agent: AgentId,
+    /// The key, where it is only those of its state dir.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<SessionKey>,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+/// Sessions of several agents, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionsListing {
+    /// The sessions.
+    pub sessions: Vec<ListedSession>,
+    /// How many without a turn were found.
+    pub empty: u64,
+    /// What could not be read of single files and folders, and what was put right.
+    pub notices: Vec<Notice>,
+    /// What could not be listed at all. Only where this is empty and the list [is complete](Self::is_complete), a session
+    /// that is not listed is not there.
+    pub unlisted: Vec<Unlisted>,
+}
+
+impl SessionsListing {
+    /// Whether everything was looked at.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        let partial =
+            |notice: &Notice| matches!(notice.kind, NoticeKind::Unreadable(_) | NoticeKind::LimitReached);
+        self.unlisted.is_empty() && !self.notices.iter().any(partial)
+    }
+
+    /// Newest first, in one order for one set of sessions; at most so many.
+    pub(crate) fn put_in_order(&mut self, limit: Option<usize>) {
+        self.sessions.sort_by(|one, other| {
+            let rank = |listed: &ListedSession| Reverse(listed.entry.updated);
+            rank(one).cmp(&rank(other)).then_with(|| {
+                (&one.agent, one.entry.id.as_str()).cmp(&(&other.agent, other.entry.id.as_str()))
+            })
+        });
+        self.sessions.truncate(limit.unwrap_or(usize::MAX));
+    }
+}

@@ -1,0 +1,176 @@
+//! Lists of sessions over all agents, and what lies in one of them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::error::{CatalogError, Chain, HistoryError, StoreError};
+use crate::history::{
+    ListQuery, ListedSession, PageQuery, Restored, Scope, SessionsListing, SessionsQuery, TranscriptPage,
+    Unlisted,
+};
+use crate::{AgentId, NativeId, SessionCatalog, SessionKey};
+
+use super::Lifecycle;
+
+/// What the records say of sessions.
+#[derive(Debug, Default)]
+struct Known {
+    /// The key of each session that any record names, and whether it is the one in force.
+    sessions: HashMap<(AgentId, NativeId), (SessionKey, bool)>,
+    /// The keys that may have a state dir.
+    keys: Vec<SessionKey>,
+}
+
+impl Lifecycle {
+    /// Lists the sessions of all registered agents, newest first: those in their own places, which anybody may have begun,
+    /// and those in the state dirs of keys. What cannot be listed is told, and stops nothing else. Nothing is run.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the store could not say which keys there are.
+    ///
+    /// # Cancel safety
+    /// Nothing is written but what catalogs keep to be faster.
+    pub async fn list(&self, query: &SessionsQuery) -> Result<SessionsListing, StoreError> {
+        let known = self.known().await?;
+        let list = ListQuery { scope: self.real(&query.list.scope).await, ..query.list.clone() };
+        let mut listing = SessionsListing::default();
+        for (agent, registered) in self.agents.iter() {
+            if !query.agents.is_empty() && !query.agents.contains(agent) {
+                continue;
+            }
+            let unlisted = |key: Option<&SessionKey>, reason| {
+                tracing::warn!(%agent, key = key.map(tracing::field::display), reason, "sessions could not be listed");
+                Unlisted { agent: agent.clone(), key: key.cloned(), reason }
+            };
+            let Some(catalog) = registered.catalog() else {
+                listing.unlisted.push(unlisted(None, "nobody can look at its sessions".to_owned()));
+                continue;
+            };
+            let own = ListQuery { state_dir: None, ..list.clone() };
+            if let Err(error) = add(&mut listing, catalog, &own, agent, None, &known).await {
+                listing.unlisted.push(unlisted(None, Chain(&error).to_string()));
+            }
+            for key in known.keys.iter().filter(|key| self.state_dirs && key.agent == *agent) {
+                let added = match self.state_dir_there(key).await {
+                    Ok(None) => Ok(()),
+                    Ok(state_dir) => {
+                        let inside = ListQuery { state_dir, ..list.clone() };
+                        let added = add(&mut listing, catalog, &inside, agent, Some(key), &known).await;
+                        added.map_err(|error| Chain(&error).to_string())
+                    }
+                    Err(error) => Err(Chain(&error).to_string()),
+                };
+                listing.unlisted.extend(added.err().map(|reason| unlisted(Some(key), reason)));
+            }
+        }
+        listing.put_in_order(list.limit);
+        Ok(listing)
+    }
+
+    /// Reads a part of the transcript of a session that was listed.
+    ///
+    /// # Errors
+    /// [`HistoryError`]: no such agent, or it cannot be read.
+    ///
+    /// # Cancel safety
+    /// Nothing is written.
+    pub async fn page(
+        &self,
+        session: &ListedSession,
+        query: &PageQuery,
+    ) -> Result<TranscriptPage, HistoryError> {
+        let catalog = self.catalog_of(&session.agent)?;
+        let page = catalog.page(&session.entry.id, &session.entry.source, query).await;
+        page.map_err(HistoryError::Catalog)
+    }
+
+    /// Reads a session that was listed as a whole, in bounded memory, for what can be had back of its state.
+    ///
+    /// # Errors
+    /// [`HistoryError`]: no such agent, or it cannot be read.
+    ///
+    /// # Cancel safety
+    /// Nothing is written.
+    pub async fn restore(&self, session: &ListedSession) -> Result<Restored, HistoryError> {
+        let catalog = self.catalog_of(&session.agent)?;
+        let restored = catalog.restore(&session.entry.id, &session.entry.source).await;
+        restored.map_err(HistoryError::Catalog)
+    }
+
+    pub(super) fn catalog_of(&self, agent: &AgentId) -> Result<&dyn SessionCatalog, HistoryError> {
+        let registered = self.agents.get(agent);
+        let registered = registered.ok_or_else(|| HistoryError::UnknownAgent { agent: agent.clone() })?;
+        registered.catalog().ok_or_else(|| HistoryError::NoCatalog { agent: agent.clone() })
+    }
+
+    /// The state dir of a key, if it is there: a list makes none.
+    async fn state_dir_there(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
+        match self.store.state_size(key).await? {
+            None => Ok(None),
+            Some(_) => self.store.state_dir(key).await,
+        }
+    }
+
+    async fn known(&self) -> Result<Known, StoreError> {
+        let mut known = Known { keys: self.every_key().await?, ..Known::default() };
+        for key in &known.keys {
+            // One that cannot be read names no session; its state dir may still hold some.
+            let Ok(Some(record)) = self.record(key).await else { continue };
+            let former = record.past.into_iter().map(|former| former.native_id);
+            let candidate = record.candidate.map(|candidate| candidate.binding.native_id);
+            let others = former.chain(candidate).map(|id| (id, false));
+            let bound = record.binding.map(|binding| (binding.native_id, true));
+            for (id, bound) in others.chain(bound) {
+                let entry = known.sessions.entry((key.agent.clone(), id));
+                let (of, is_bound) = entry.or_insert_with(|| (key.clone(), bound));
+                // A session in force counts before one that was.
+                if bound && !*is_bound {
+                    (*of, *is_bound) = (key.clone(), true);
+                }
+            }
+        }
+        Ok(known)
+    }
+
+    /// The scope with real paths, as catalogs compare them; a folder that is gone stays as written.
+    async fn real(&self, scope: &Scope) -> Scope {
+        match scope {
+            Scope::All => Scope::All,
+            Scope::Exact(path) => Scope::Exact(self.real_path(path).await),
+            Scope::Below(path) => Scope::Below(self.real_path(path).await),
+            Scope::AnyBelow(paths) => {
+                let mut real = Vec::with_capacity(paths.len());
+                for path in paths {
+                    real.push(self.real_path(path).await);
+                }
+                Scope::AnyBelow(real)
+            }
+        }
+    }
+
+    async fn real_path(&self, path: &Path) -> PathBuf {
+        let folder = self.host.folder(path).await.ok();
+        folder.as_ref().and_then(|folder| folder.path.as_path()).unwrap_or(path).to_owned()
+    }
+}
+
+async fn add(
+    listing: &mut SessionsListing,
+    catalog: &dyn SessionCatalog,
+    query: &ListQuery,
+    agent: &AgentId,
+    key: Option<&SessionKey>,
+    known: &Known,
+) -> Result<(), CatalogError> {
+    let found = catalog.list(query).await?;
+    listing.empty += found.empty;
+    listing.notices.extend(found.notices);
+    listing.sessions.extend(found.sessions.into_iter().map(|entry| {
+        let named = known.sessions.get(&(agent.clone(), entry.id.clone()));
+        // What lies in a key's state dir is the key's, whatever another record says of the same id.
+        let named = named.filter(|(of, _)| key.is_none_or(|key| key == of));
+        let bound = named.is_some_and(|(_, bound)| *bound);
+        ListedSession { agent: agent.clone(), key: key.or(named.map(|(of, _)| of)).cloned(), bound, entry }
+    }));
+    Ok(())
+}
