@@ -1,14 +1,18 @@
 //! The session files: where they lie, and what a line of them is.
 
 mod entry;
+mod facts;
 mod json;
+mod number;
+mod prompt;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use session_core::history::Entry;
+use session_core::history::{Entry, FileKind, LineFacts, SessionFile, SessionRoot};
 use session_core::{
-    Below, EnvMap, Places, RecordFacts, RecordKind, Said, SessionQuery, Speaker, TranscriptFormat,
+    Below, EnvMap, NativeId, Places, RecordFacts, RecordKind, Said, SessionQuery, Speaker, TranscriptFormat,
 };
 
 use crate::state::config_dir;
@@ -105,6 +109,33 @@ impl TranscriptFormat for ClaudeTranscripts {
 
     fn is_file_of(&self, name: &str, query: &SessionQuery<'_>) -> bool {
         name.strip_suffix(".jsonl") == Some(query.id.as_str())
+    }
+
+    fn roots(&self, state_dir: Option<&Path>) -> Vec<SessionRoot> {
+        let config = state_dir.map(Path::to_owned).or_else(|| config_dir(&self.env));
+        // A helper's file lies in `<project>/<session>/subagents`.
+        let root =
+            |config: PathBuf| SessionRoot { folder: config.join("projects"), depth: 3, archived: false };
+        config.map(root).into_iter().collect()
+    }
+
+    fn session_file(&self, below: &Path) -> Option<SessionFile> {
+        let parts: Vec<&str> = below.iter().map(OsStr::to_str).collect::<Option<_>>()?;
+        let (name, kind) = match parts[..] {
+            [_, name] if name.starts_with("agent-") => (name, FileKind::Sidechain),
+            [_, name] => (name, FileKind::Session),
+            [_, session, "subagents", name] if is_session_id(session) && name.starts_with("agent-") => {
+                (name, FileKind::Sidechain)
+            }
+            _ => return None,
+        };
+        let id = name.strip_suffix(".jsonl")?;
+        let named = kind == FileKind::Sidechain || is_session_id(id);
+        named.then(|| SessionFile { id: NativeId::new(id), kind, packed: false })
+    }
+
+    fn facts<'a>(&self, line: &'a [u8]) -> Option<LineFacts<'a>> {
+        facts::facts(line)
     }
 
     fn record(&self, line: &[u8]) -> Option<RecordFacts> {

@@ -1,21 +1,85 @@
 //! What is known of a session file so far: a fold over its lines, which goes on where it stopped.
 
+mod blocks;
+mod chain;
+mod notes;
+mod part;
+mod replies;
+
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use session_core::TranscriptFormat;
-use session_core::history::{SessionEntry, SessionFile, SessionSource};
+use session_core::history::{
+    Ancestor, Descent, Notice, NoticeKind, Resumability, SessionEntry, SessionFile, SessionKind,
+    SessionSource, Title, TitleSource, Unresumable,
+};
+use session_core::{NativeId, Timestamp, TranscriptFormat, Usage};
+
+use self::blocks::{Block, Blocks};
+use self::chain::{Chain, Place, Taken};
+use self::notes::Notes;
+use self::part::{Part, Tail};
+pub(crate) use self::replies::Replies;
+
+/// How much is read at once.
+const BLOCK: usize = 256 << 10;
+
+/// How many notices are kept; of others, it is known how many there were.
+const NOTICES: usize = 32;
 
 /// What was read of a file, summed up.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Digest {
-    /// How many bytes were folded: up to the end of the last whole line.
+    /// How many bytes were folded: up to the end of the last whole line, or of a record behind it that has no end yet.
     pub(crate) folded: u64,
     /// Whether all lines before `folded` were.
     pub(crate) whole: bool,
+    /// How many bytes there were.
+    pub(crate) bytes: u64,
+    /// Lines, empty ones too, and one that is cut off.
+    pub(crate) lines: u64,
+    /// Lines that are records.
+    pub(crate) records: u64,
+    /// Lines that are no records.
+    pub(crate) skipped: u64,
+    /// Whether the last line is cut off.
+    pub(crate) torn: bool,
+    /// Whether the last line is whole, and has no end.
+    pub(crate) open: bool,
     /// Prompts that were typed.
     pub(crate) turns: u64,
+    /// Prompts of helpers.
+    pub(crate) side_turns: u64,
+    /// Messages that the model still sees, and prompts beside them that were typed while it was at work.
+    pub(crate) messages: u64,
+    pub(crate) queued: u64,
+    /// Messages of the conversation, compactions bridged.
+    pub(crate) all_messages: u64,
+    pub(crate) compactions: u64,
+    /// Replies, each once.
+    pub(crate) replies: u64,
+    /// Tokens, each reply once: with what a fork copied, without it, and those of helpers.
+    pub(crate) usage: Usage,
+    pub(crate) usage_new: Usage,
+    pub(crate) usage_of_sidechains: Usage,
+    /// What the agent itself counts.
+    pub(crate) running: Option<Usage>,
+    pub(crate) notes: Notes,
+    notices: Vec<(u64, NoticeKind)>,
+    notices_left_out: u64,
+    /// What is needed for going on, and not for a list.
+    #[serde(skip)]
+    memory: Memory,
+}
+
+/// What is remembered of single records.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Memory {
+    chain: Chain,
+    replies: Replies,
+    /// Whether it is that of all that was folded.
+    present: bool,
 }
 
 /// Whether a fold could go on.
@@ -29,26 +93,219 @@ pub(crate) enum Folded {
 
 impl Digest {
     /// Folds what comes after [`folded`](Self::folded) bytes; `input` begins there and ends where the file did when it was
-    /// opened.
-    pub(crate) fn fold(&mut self, _format: &dyn TranscriptFormat, _input: impl Read) -> io::Result<Folded> {
+    /// opened. After [`Folded::Anew`] or an error, it is of no use any more.
+    pub(crate) fn fold(&mut self, format: &dyn TranscriptFormat, input: impl Read) -> io::Result<Folded> {
+        let mut blocks = Blocks::new(input, self.folded, BLOCK);
+        let mut buffer = Vec::new();
+        if !self.begin() {
+            return Ok(Folded::Anew);
+        }
+        while let Some(mut block) = blocks.next(buffer)? {
+            if self.open && !self.end_line(&mut block) {
+                return Ok(Folded::Anew);
+            }
+            let part = Part::read(format, &block);
+            if self.take(part, &block) == Folded::Anew {
+                return Ok(Folded::Anew);
+            }
+            buffer = block.recycle();
+        }
+        self.finish();
         Ok(Folded::Done)
     }
 
+    /// The same on so many threads: blocks are read apart from each other, and taken in their order.
+    pub(crate) fn fold_on(
+        &mut self,
+        threads: usize,
+        format: &dyn TranscriptFormat,
+        input: impl Read + Send,
+    ) -> io::Result<Folded> {
+        if threads < 2 {
+            return self.fold(format, input);
+        }
+        self.fold(format, input)
+    }
+
+    /// Whether it can go on.
+    fn begin(&mut self) -> bool {
+        if self.folded == 0 {
+            *self = Self::default();
+            self.memory.present = true;
+        }
+        self.lines -= u64::from(self.torn);
+        self.torn = false;
+        self.memory.present
+    }
+
+    /// The last line was whole and had no end; now it has to end, or it was none.
+    fn end_line(&mut self, block: &mut Block) -> bool {
+        self.open = false;
+        let end = match block.bytes() {
+            [b'\n', ..] => 1,
+            [b'\r', b'\n', ..] => 2,
+            _ => return false,
+        };
+        block.start_at(end);
+        self.folded += end as u64;
+        true
+    }
+
+    fn take(&mut self, part: Part, block: &Block) -> Folded {
+        self.bytes = block.start + block.width();
+        self.folded += part.width;
+        self.lines += part.lines;
+        self.records += part.records;
+        self.skipped += part.skipped;
+        self.side_turns += part.side_turns;
+        self.notes.append(part.notes);
+        self.running = part.running.or(self.running);
+        self.open = part.tail == Tail::Record;
+        self.torn = part.tail == Tail::Torn;
+        if self.torn && block.too_long.is_none() {
+            self.lines += 1;
+        }
+        for (reply, spent) in part.spent {
+            self.memory.replies.take(reply, spent);
+        }
+        for (offset, kind) in part.notices {
+            self.note(offset, kind);
+        }
+        for step in part.steps {
+            let turn = u64::from(step.place == Place::Prompt);
+            match self.memory.chain.take(&step) {
+                Taken::Unknown => return Folded::Anew,
+                Taken::Again => continue,
+                Taken::Bridged => self.note(step.offset, NoticeKind::LinkMissing),
+                Taken::SameId => self.note(step.offset, NoticeKind::SameId),
+                Taken::New => {}
+            }
+            match step.place {
+                Place::Boundary => self.compactions += 1,
+                Place::RolledBack(turns) => self.turns = self.turns.saturating_sub(turns),
+                _ => self.turns += turn,
+            }
+        }
+        Folded::Done
+    }
+
+    fn note(&mut self, offset: u64, kind: NoticeKind) {
+        if self.notices.len() < NOTICES {
+            self.notices.push((offset, kind));
+        } else {
+            self.notices_left_out += 1;
+        }
+    }
+
+    fn finish(&mut self) {
+        self.whole = true;
+        let replies = &self.memory.replies;
+        self.replies = replies.count();
+        self.usage = replies.sum(|spent| !spent.sidechain);
+        self.usage_new = replies.sum(|spent| !spent.sidechain && !spent.copied);
+        self.usage_of_sidechains = replies.sum(|spent| spent.sidechain);
+        let tip = self.memory.chain.tip();
+        (self.messages, self.queued, self.all_messages) =
+            (tip.messages.into(), tip.queued.into(), tip.all.into());
+        self.memory.chain.trim();
+    }
+
     /// Folds the beginning and the end of a file alone, where the rest is not worth the time.
-    pub(crate) fn glance(_format: &dyn TranscriptFormat, _head: &[u8], _tail: &[u8]) -> Self {
-        Self::default()
+    pub(crate) fn glance(format: &dyn TranscriptFormat, head: &[u8], tail: &[u8]) -> Self {
+        let mut digest = Self::default();
+        let whole_lines = |bytes: &[u8]| memchr::memrchr(b'\n', bytes).map_or(0, |end| end + 1);
+        let first_line = memchr::memchr(b'\n', tail).map_or(tail.len(), |end| end + 1);
+        for bytes in [&head[..whole_lines(head)], &tail[first_line..]] {
+            let block = Block::of(bytes);
+            let part = Part::read(format, &block);
+            digest.take(part, &block);
+        }
+        digest.memory = Memory::default();
+        (digest.folded, digest.notices, digest.notices_left_out) = (0, Vec::new(), 0);
+        digest
+    }
+
+    /// The title that counts: one that was given, else the agent's, else a summary.
+    pub(crate) fn title(&self) -> Option<Title> {
+        let notes = &self.notes;
+        [
+            (&notes.given, TitleSource::Given),
+            (&notes.made_up, TitleSource::Agent),
+            (&notes.summary, TitleSource::Summary),
+        ]
+        .into_iter()
+        .find_map(|(title, source)| {
+            let text = title.as_ref().filter(|text| !text.trim().is_empty())?.clone();
+            Some(Title { text, source })
+        })
     }
 
     /// What a list shows of it.
     pub(crate) fn entry(&self, file: &SessionFile, source: SessionSource) -> SessionEntry {
+        let notes = &self.notes;
+        let talk = notes.talk();
+        let kind = match file.kind {
+            session_core::history::FileKind::Sidechain => SessionKind::Sidechain,
+            session_core::history::FileKind::Session => notes.kind(),
+        };
+        let sidechain = kind == SessionKind::Sidechain && notes.main.lines == 0;
+        let turns = if sidechain { self.side_turns } else { self.turns };
+        let usage = if sidechain { self.usage_of_sidechains } else { self.running.unwrap_or(self.usage_new) };
         let mut entry = SessionEntry::new(file.id.clone(), source);
+        entry.title = self.title();
+        entry.first_prompt = talk.first_prompt.clone().or_else(|| talk.first_command.clone());
+        entry.last_prompt = notes.last_noted.clone().or_else(|| talk.last_typed.clone());
+        entry.cwd.clone_from(&talk.cwd);
+        entry.last_cwd.clone_from(&talk.last_cwd);
+        entry.branch.clone_from(&talk.branch);
+        entry.began = notes.began.map(Timestamp::from_millis);
+        entry.updated = notes.updated.map(Timestamp::from_millis);
+        entry.turns = self.whole.then_some(turns);
+        entry.bytes = Some(self.bytes);
+        entry.parent = self.parent();
+        entry.kind = kind;
+        entry.resumable = self.resumable(kind);
+        entry.usage = self.whole.then_some(usage);
+        entry.model.clone_from(&talk.model);
         entry.exact = self.whole;
-        entry.turns = self.whole.then_some(self.turns);
+        entry.skipped_lines = self.skipped;
+        entry.torn_tail = self.torn;
         entry
+    }
+
+    fn parent(&self) -> Option<Ancestor> {
+        let forked = |id: &String| Ancestor { id: NativeId::new(id.as_str()), descent: Descent::Forked };
+        self.notes.parent.clone().or_else(|| self.notes.origin.as_ref().map(forked))
+    }
+
+    fn resumable(&self, kind: SessionKind) -> Resumability {
+        if self.records == 0 && (self.skipped > 0 || self.torn) {
+            Resumability::No(Unresumable::Damaged)
+        } else if !self.notes.talk().said {
+            Resumability::No(Unresumable::Empty)
+        } else if kind == SessionKind::Sidechain {
+            Resumability::No(Unresumable::Sidechain)
+        } else {
+            Resumability::Yes
+        }
+    }
+
+    /// What was left out or put right: the first ones, and how many others there were.
+    pub(crate) fn notices(&self, path: &Path) -> (Vec<Notice>, u64) {
+        let torn = self.torn.then_some((self.folded, NoticeKind::TornTail));
+        let all = self.notices.iter().cloned().chain(torn);
+        let notices = all.map(|(offset, kind)| Notice { path: path.to_owned(), offset: Some(offset), kind });
+        (notices.collect(), self.notices_left_out)
+    }
+
+    /// What each reply cost, for a total over several files.
+    pub(crate) const fn spent(&self) -> &Replies {
+        &self.memory.replies
     }
 
     /// The folders that it names, for a list of one folder.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &PathBuf> {
-        std::iter::empty()
+        let talk = self.notes.talk();
+        talk.cwd.iter().chain(talk.last_cwd.iter().filter(|last| Some(*last) != talk.cwd.as_ref()))
     }
 }

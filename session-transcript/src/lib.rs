@@ -5,10 +5,13 @@ mod catalog;
 mod find;
 mod fold;
 mod follow;
+mod lines;
 mod mend;
 mod page;
 mod read;
 mod scan;
+mod summary;
 
 pub use catalog::FileCatalog;
 pub use follow::{Follow, Followed};
+pub use summary::{Bill, Counts, Summary};

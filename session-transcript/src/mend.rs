@@ -7,7 +7,8 @@ use std::path::Path;
 use session_core::TranscriptFormat;
 
 use crate::find::options;
-use crate::scan::{LINE_LIMIT, READ_LIMIT};
+use crate::lines::LINE_LIMIT;
+use crate::scan::READ_LIMIT;
 
 /// Writes a line end behind a last line that has none, and says whether it did.
 pub(crate) fn end_last_line(path: &Path, bytes: u64) -> io::Result<bool> {

@@ -12,8 +12,8 @@ use session_core::history::{
 };
 
 pub(crate) use self::cursor::{Spot, Stale};
+use crate::lines::glued;
 use crate::read::{Backwards, Forwards, Line};
-use crate::scan::resync;
 
 /// How much a page may hold.
 #[derive(Debug, Clone, Copy)]
@@ -92,12 +92,12 @@ impl Transcript<'_> {
             let length = text.strip_suffix(b"\r").unwrap_or(text).len();
             return Read::Entry(line.offset, length as u64, entry);
         }
-        let whole = |rest: &[u8]| self.format.entry(rest).filter(counts);
-        if let Some((at, entry)) = resync(text, whole) {
+        let whole = |rest| Some((rest, self.format.entry(rest).filter(counts)?));
+        if let Some((rest, entry)) = glued(text, whole) {
             notices.push(self.notice(line.offset, NoticeKind::Recovered));
-            let rest = &text[at..];
+            let at = line.offset + (text.len() - rest.len()) as u64;
             let length = rest.strip_suffix(b"\r").unwrap_or(rest).len();
-            return Read::Entry(line.offset + at as u64, length as u64, entry);
+            return Read::Entry(at, length as u64, entry);
         }
         let kind = if line.ended { NoticeKind::SkippedLine } else { NoticeKind::TornTail };
         notices.push(self.notice(line.offset, kind));

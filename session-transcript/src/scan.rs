@@ -5,11 +5,10 @@ use std::path::PathBuf;
 
 use session_core::{Conversation, RecordFacts, RecordKind, TranscriptFormat};
 
+use crate::lines::{LINE_LIMIT, Line, each_line, glued};
+
 /// How much of a file is read. A session larger than this is there, whatever else it holds.
 pub(crate) const READ_LIMIT: u64 = 1 << 30;
-
-/// The longest line that is read, without its end. Longer ones are left out, so that memory stays bounded.
-pub(crate) const LINE_LIMIT: usize = 32 << 20;
 
 const CHUNK: usize = 128 << 10;
 
@@ -51,58 +50,6 @@ fn scan_lines(format: &dyn TranscriptFormat, file: impl BufRead, limit: usize) -
     Ok(tally)
 }
 
-/// A line, without its end.
-enum Line<'a> {
-    Ended(&'a [u8]),
-    EndedTooLong,
-    /// What stands behind the last newline; empty where nothing does.
-    Last(&'a [u8]),
-    LastTooLong,
-}
-
-/// Hands on every line, in constant memory, and says how many bytes there were.
-fn each_line(mut file: impl BufRead, limit: usize, each: &mut dyn FnMut(Line<'_>)) -> io::Result<u64> {
-    // The start of a line that does not lie in one chunk.
-    let mut carried = Vec::new();
-    let (mut too_long, mut bytes) = (false, 0);
-    loop {
-        let chunk = match file.fill_buf() {
-            Ok(chunk) => chunk,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        if chunk.is_empty() {
-            each(if too_long { Line::LastTooLong } else { Line::Last(&carried) });
-            return Ok(bytes);
-        }
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', chunk) {
-            let piece = &chunk[start..end];
-            start = end + 1;
-            if too_long || carried.len() + piece.len() > limit {
-                each(Line::EndedTooLong);
-            } else if carried.is_empty() {
-                each(Line::Ended(piece));
-            } else {
-                carried.extend_from_slice(piece);
-                each(Line::Ended(&carried));
-            }
-            carried.clear();
-            too_long = false;
-        }
-        let rest = &chunk[start..];
-        if too_long || carried.len() + rest.len() > limit {
-            too_long = true;
-            carried.clear();
-        } else {
-            carried.extend_from_slice(rest);
-        }
-        let length = chunk.len();
-        bytes += length as u64;
-        file.consume(length);
-    }
-}
-
 /// The last of what the lines of a file say, in at most so many bytes of text.
 pub(crate) fn last_said(
     format: &dyn TranscriptFormat,
@@ -130,7 +77,7 @@ impl Tally {
             Some(facts) => self.count(facts),
             None => {
                 self.skipped_lines += 1;
-                if let Some(facts) = glued(format, line) {
+                if let Some(facts) = glued(line, |rest| counting(format, rest)) {
                     self.count(facts);
                 }
             }
@@ -145,7 +92,7 @@ impl Tally {
         } else if !line.trim_ascii().is_empty() {
             match format.record(line) {
                 Some(facts) => self.count(facts),
-                None => match glued(format, line) {
+                None => match glued(line, |rest| counting(format, rest)) {
                     Some(facts) => {
                         self.skipped_lines += 1;
                         self.count(facts);
@@ -185,22 +132,9 @@ impl Tally {
     }
 }
 
-/// The whole record at the end of a line that begins with half of one, or with NULs. A record that does not count is left:
-/// it could be a part of the torn half.
-fn glued(format: &dyn TranscriptFormat, line: &[u8]) -> Option<RecordFacts> {
-    let whole = |rest: &[u8]| format.record(rest).filter(|facts| facts.kind != RecordKind::Other);
-    resync(line, whole).map(|(_, facts)| facts)
-}
-
-/// How many places are tried. A record has fewer objects in it, and each try of a made-up line may cost all of the rest.
-const TRIES: usize = 10_000;
-
-/// The record at the end of a line, and where it begins.
-///
-/// From the end: an object inside of the record does not reach to the end of the line, so the first one that does is the
-/// record itself, and each try is as short as the object.
-pub(crate) fn resync<T>(line: &[u8], whole: impl Fn(&[u8]) -> Option<T>) -> Option<(usize, T)> {
-    memchr::memmem::rfind_iter(line, b"{\"").take(TRIES).find_map(|at| Some((at, whole(&line[at..])?)))
+/// A record that counts. Another one could be a part of the torn half.
+fn counting(format: &dyn TranscriptFormat, line: &[u8]) -> Option<RecordFacts> {
+    format.record(line).filter(|facts| facts.kind != RecordKind::Other)
 }
 
 #[cfg(test)]

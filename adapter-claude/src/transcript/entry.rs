@@ -7,11 +7,11 @@ use session_core::history::{Block, Entry, EntryKind, RawTime, TitleSource};
 
 use self::blocks::{Content, Message, NESTED, value, word};
 use super::json::{Json, has_control};
+use super::prompt::{NOT_SAID, without_reminders};
 
 /// Kinds of lines that hold nothing of the talk.
 const NOTES: &[&str] = &[
     "agent-color",
-    "agent-name",
     "agent-setting",
     "api-request",
     "api-request-blob",
@@ -91,7 +91,7 @@ impl Line {
                 b"timestamp" => {
                     read.time = word(json)?.and_then(|text| RawTime::Text(text.into()).read());
                 }
-                b"customTitle" | b"aiTitle" | b"summary" => read.title = word(json)?,
+                b"customTitle" | b"agentName" | b"aiTitle" | b"summary" => read.title = word(json)?,
                 b"message" => read.message = Message::read(json)?,
                 b"attachment" => read.attachment = Some(Attachment::read(json)?),
                 b"isSidechain" => read.sidechain = json.is_true()?,
@@ -128,9 +128,9 @@ impl Line {
                 Some(subtype) => EntryKind::Note(format!("system/{subtype}")),
                 None => EntryKind::Note(name),
             },
-            ("custom-title" | "ai-title" | "summary", _) => {
+            ("custom-title" | "agent-name" | "ai-title" | "summary", _) => {
                 let source = match name.as_str() {
-                    "custom-title" => TitleSource::Given,
+                    "custom-title" | "agent-name" => TitleSource::Given,
                     "ai-title" => TitleSource::Agent,
                     _ => TitleSource::Summary,
                 };
@@ -163,14 +163,10 @@ impl Line {
         if self.meta || returned || content.blocks.is_empty() {
             return EntryKind::Returned(content.blocks);
         }
-        let first = content.blocks.iter().find_map(|block| match block {
-            Block::Text(text) => Some(text.as_str()),
-            _ => None,
-        });
-        match first.map(typed) {
-            Some(Typed::Nothing) => EntryKind::Returned(content.blocks),
-            Some(Typed::Command(text)) => EntryKind::Prompt(vec![Block::Text(text)]),
-            Some(Typed::Words) | None => EntryKind::Prompt(content.blocks),
+        match typed(&content.blocks) {
+            Typed::Nothing => EntryKind::Returned(content.blocks),
+            Typed::Command(text) => EntryKind::Prompt(vec![Block::Text(text)]),
+            Typed::Words => EntryKind::Prompt(content.blocks),
         }
     }
 }
@@ -184,19 +180,31 @@ enum Typed {
     Nothing,
 }
 
-fn typed(text: &str) -> Typed {
-    const WRITTEN: &[&str] = &["<local-command-", "<bash-stdout>", "<bash-stderr>", "[Request interrupted by user"];
+fn typed(blocks: &[Block]) -> Typed {
+    let texts = || {
+        blocks.iter().filter_map(|block| match block {
+            Block::Text(text) => Some(without_reminders(text)),
+            _ => None,
+        })
+    };
+    // Slashes at the beginning of a prompt are a block of their own.
+    let said = texts().find(|text| !text.is_empty()).unwrap_or_default();
     let inside = |tag: &str| {
-        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+        let (_, rest) = said.split_once(&format!("<{tag}>"))?;
         Some(rest.split_once(&format!("</{tag}>"))?.0.trim())
     };
-    if WRITTEN.iter().any(|start| text.starts_with(start)) {
+    if said.is_empty() {
+        let silent = |block: &Block| matches!(block, Block::Text(text) if !text.is_empty());
+        // Reminders alone.
+        return if blocks.iter().all(silent) { Typed::Nothing } else { Typed::Words };
+    }
+    if NOT_SAID.iter().any(|start| said.starts_with(start)) {
         Typed::Nothing
-    } else if text.starts_with("<command-name>") || text.starts_with("<command-message>") {
+    } else if said.starts_with("<command-name>") || said.starts_with("<command-message>") {
         let name = inside("command-name").or_else(|| inside("command-message")).unwrap_or_default();
         let arguments = inside("command-args").unwrap_or_default();
         Typed::Command(format!("{name} {arguments}").trim_end().to_owned())
-    } else if text.starts_with("<bash-input>") {
+    } else if said.starts_with("<bash-input>") {
         Typed::Command(format!("!{}", inside("bash-input").unwrap_or_default()))
     } else {
         Typed::Words

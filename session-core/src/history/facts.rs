@@ -73,6 +73,13 @@ pub struct LineFacts<'a> {
     pub meta: bool,
     /// Whether it was copied from another session by a fork.
     pub copied: bool,
+    /// The session that it was copied from, where the line tells.
+    pub origin: Option<Cow<'a, str>>,
+    /// What kind of session the line says that it is in, where it tells.
+    pub kind: Option<SessionKind>,
+    /// A number that a record shares with every copy of it under another id: of its role, its time and its content. `None`
+    /// where it has no time, or is no message.
+    pub print: Option<u64>,
 }
 
 /// What a line is.

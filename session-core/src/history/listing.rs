@@ -270,6 +270,8 @@ pub enum NoticeKind {
     PackedInPart,
     /// A record's parent is not in the file.
     LinkMissing,
+    /// Two records that differ have one id.
+    SameId,
     /// It could not be read; the sentence says why.
     Unreadable(String),
     /// More than one file has this session's id; the one listed is the newest.

@@ -1,0 +1,302 @@
+//! What a line is, in short: one pass over it, and only what is asked for is read.
+
+use std::borrow::Cow;
+
+use session_core::Usage;
+use session_core::history::{LineFacts, LineRole, RawTime, SessionKind, TitleSource};
+
+use super::json::{Json, has_control, text};
+use super::number::{hash, record_id};
+use super::prompt::{Typed, typed};
+
+/// What is asked for of a line; strings as they are written.
+#[derive(Default)]
+struct Raw<'a> {
+    kind: Option<&'a [u8]>,
+    subtype: Option<&'a [u8]>,
+    uuid: Option<&'a [u8]>,
+    parent: Option<&'a [u8]>,
+    logical_parent: Option<&'a [u8]>,
+    session: Option<&'a [u8]>,
+    request: Option<&'a [u8]>,
+    request_session: Option<&'a [u8]>,
+    timestamp: Option<&'a [u8]>,
+    cwd: Option<&'a [u8]>,
+    branch: Option<&'a [u8]>,
+    entrypoint: Option<&'a [u8]>,
+    /// The words of a line that has nothing else: a title, a summary, the last prompt.
+    words: Option<&'a [u8]>,
+    forked_from: Option<&'a [u8]>,
+    forked: bool,
+    sidechain: bool,
+    meta: bool,
+    summary_of_compaction: bool,
+    api_error: bool,
+    message: Option<Message<'a>>,
+    attachment: Option<Attachment<'a>>,
+}
+
+#[derive(Default)]
+struct Message<'a> {
+    whole: &'a [u8],
+    id: Option<&'a [u8]>,
+    model: Option<&'a [u8]>,
+    content: Option<&'a [u8]>,
+    usage: Option<Usage>,
+    /// Whether a block of its content is what a tool returned.
+    returned: bool,
+}
+
+#[derive(Default)]
+struct Attachment<'a> {
+    kind: Option<&'a [u8]>,
+    prompt: Option<&'a [u8]>,
+    mode: Option<&'a [u8]>,
+}
+
+pub(super) fn facts(line: &[u8]) -> Option<LineFacts<'_>> {
+    let line = line.trim_ascii();
+    if line.first() != Some(&b'{') {
+        return None;
+    }
+    if has_control(line) && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err() {
+        return None;
+    }
+    let raw = Raw::read(line)?;
+    // Without a type, it is no record.
+    let kind = raw.kind?;
+    let role = raw.role(kind);
+    Some(LineFacts {
+        time: raw.timestamp.and_then(time),
+        cwd: words(raw.cwd),
+        branch: words(raw.branch),
+        id: raw.uuid.map(record_id),
+        parent: raw.parent.map(record_id),
+        logical_parent: raw.logical_parent.map(record_id),
+        sidechain: raw.sidechain,
+        meta: raw.meta,
+        copied: raw.is_copied(),
+        origin: words(raw.forked_from),
+        kind: raw.entrypoint.map(|point| match point {
+            [b's', b'd', b'k', b'-', ..] => SessionKind::Headless,
+            _ => SessionKind::Main,
+        }),
+        print: raw.print(kind),
+        role,
+    })
+}
+
+impl<'a> Raw<'a> {
+    /// `None`: it is no whole object.
+    fn read(line: &'a [u8]) -> Option<Self> {
+        let mut raw = Self::default();
+        let mut json = Json::new(line);
+        json.object(|json, key| {
+            let field = match key {
+                b"type" => &mut raw.kind,
+                b"subtype" => &mut raw.subtype,
+                b"uuid" => &mut raw.uuid,
+                b"parentUuid" => &mut raw.parent,
+                b"logicalParentUuid" => &mut raw.logical_parent,
+                b"sessionId" => &mut raw.session,
+                b"requestId" => &mut raw.request,
+                b"requestSessionId" => &mut raw.request_session,
+                b"cwd" => &mut raw.cwd,
+                b"gitBranch" => &mut raw.branch,
+                b"entrypoint" => &mut raw.entrypoint,
+                b"customTitle" | b"agentName" | b"aiTitle" | b"summary" | b"lastPrompt" => &mut raw.words,
+                b"timestamp" => {
+                    raw.timestamp = Some(json.raw()?);
+                    return Some(());
+                }
+                _ => return raw.other(json, key),
+            };
+            *field = json.maybe_string()?;
+            Some(())
+        })?;
+        json.is_at_end().then_some(raw)
+    }
+
+    fn other(&mut self, json: &mut Json<'a>, key: &[u8]) -> Option<()> {
+        let flag = match key {
+            b"isSidechain" => &mut self.sidechain,
+            b"isMeta" => &mut self.meta,
+            b"isCompactSummary" => &mut self.summary_of_compaction,
+            b"isApiErrorMessage" => &mut self.api_error,
+            b"message" => {
+                self.message = Some(Message::read(json)?);
+                return Some(());
+            }
+            b"attachment" => {
+                self.attachment = Some(Attachment::read(json)?);
+                return Some(());
+            }
+            b"forkedFrom" => {
+                self.forked = json.peek()? == b'{';
+                return json.object(|json, key| {
+                    if key == b"sessionId" {
+                        self.forked_from = json.maybe_string()?;
+                        return Some(());
+                    }
+                    json.skip()
+                });
+            }
+            _ => return json.skip(),
+        };
+        *flag = json.is_true()?;
+        Some(())
+    }
+
+    fn role(&self, kind: &[u8]) -> LineRole<'a> {
+        let title = |source| LineRole::Title { source, text: words(self.words).unwrap_or_default() };
+        match kind {
+            b"user" => self.user(),
+            b"assistant" => self.reply(),
+            b"attachment" => self.queued(),
+            b"system" if self.subtype == Some(b"compact_boundary") => LineRole::Boundary,
+            b"custom-title" | b"agent-name" => title(TitleSource::Given),
+            b"ai-title" => title(TitleSource::Agent),
+            b"summary" => title(TitleSource::Summary),
+            b"last-prompt" => words(self.words).map_or(LineRole::Other, LineRole::LastPrompt),
+            // What stands in a queue before anything was said came from a program.
+            b"queue-operation" => {
+                LineRole::Header { id: words(self.session), parent: None, kind: SessionKind::Headless }
+            }
+            _ => LineRole::Other,
+        }
+    }
+
+    fn user(&self) -> LineRole<'a> {
+        if self.summary_of_compaction {
+            return LineRole::CompactSummary;
+        }
+        let content = self.message.as_ref().filter(|message| !self.meta && !message.returned);
+        match content.and_then(|message| message.content).and_then(typed) {
+            Some(Typed { text, command }) => LineRole::Prompt { text, command, queued: false },
+            None => LineRole::Returned,
+        }
+    }
+
+    fn reply(&self) -> LineRole<'a> {
+        let nothing = LineRole::Reply { reply: None, usage: None, model: None };
+        let Some(message) = &self.message else { return nothing };
+        if self.api_error || message.model == Some(b"<synthetic>") {
+            // The agent wrote it itself.
+            return nothing;
+        }
+        let reply = match message.id {
+            Some(id) => Some(hash(&[id, self.request.unwrap_or_default()])),
+            None => self.uuid.map(|uuid| hash(&[uuid])),
+        };
+        let model = words(message.model);
+        LineRole::Reply { reply: reply.map(session_core::history::RecordId), usage: message.usage, model }
+    }
+
+    /// What was typed while the agent was at work.
+    fn queued(&self) -> LineRole<'a> {
+        let attachment = self.attachment.as_ref();
+        let queued = attachment.filter(|it| it.kind == Some(b"queued_command"));
+        match queued.filter(|it| it.mode.is_none_or(|mode| mode == b"prompt")).and_then(|it| it.prompt) {
+            Some(prompt) => match typed(prompt) {
+                Some(Typed { text, command }) => LineRole::Prompt { text, command, queued: true },
+                None => LineRole::Other,
+            },
+            None => LineRole::Other,
+        }
+    }
+
+    fn is_copied(&self) -> bool {
+        self.forked
+            || self.request_session.is_some_and(|session| self.session.is_some_and(|own| own != session))
+    }
+
+    fn print(&self, kind: &[u8]) -> Option<u64> {
+        let (whole, time) = (self.message.as_ref()?.whole, self.timestamp?);
+        let (head, tail) = (whole.len().min(64), whole.len().saturating_sub(64));
+        let print = hash(&[kind, time, &whole.len().to_le_bytes(), &whole[..head], &whole[tail..]]);
+        Some(print as u64)
+    }
+}
+
+impl<'a> Message<'a> {
+    fn read(json: &mut Json<'a>) -> Option<Self> {
+        let mut message = Self::default();
+        let before = *json;
+        json.object(|json, key| {
+            match key {
+                b"id" => message.id = json.maybe_string()?,
+                b"model" => message.model = json.maybe_string()?,
+                b"usage" => message.usage = usage(json)?,
+                b"content" => {
+                    json.peek()?;
+                    let before = *json;
+                    message.returned = returned(json)?;
+                    message.content = Some(before.until(json));
+                }
+                _ => return json.skip(),
+            }
+            Some(())
+        })?;
+        message.whole = before.until(json);
+        Some(message)
+    }
+}
+
+/// Whether one of the blocks is what a tool returned.
+fn returned(json: &mut Json<'_>) -> Option<bool> {
+    let mut returned = false;
+    json.array(|json| {
+        json.object(|json, key| {
+            if key == b"type" {
+                returned |= json.maybe_string()? == Some(b"tool_result");
+                return Some(());
+            }
+            json.skip()
+        })
+    })?;
+    Some(returned)
+}
+
+fn usage(json: &mut Json<'_>) -> Option<Option<Usage>> {
+    let mut usage = (json.peek()? == b'{').then(Usage::default);
+    json.object(|json, key| {
+        let Some(usage) = &mut usage else { return json.skip() };
+        let field = match key {
+            b"input_tokens" => &mut usage.input_tokens,
+            b"output_tokens" => &mut usage.output_tokens,
+            b"cache_read_input_tokens" => &mut usage.cache_read_tokens,
+            b"cache_creation_input_tokens" => &mut usage.cache_write_tokens,
+            _ => return json.skip(),
+        };
+        *field = json.maybe_number()?.unwrap_or_default();
+        Some(())
+    })?;
+    Some(usage)
+}
+
+impl<'a> Attachment<'a> {
+    fn read(json: &mut Json<'a>) -> Option<Self> {
+        let mut attachment = Self::default();
+        json.object(|json, key| {
+            match key {
+                b"type" => attachment.kind = json.maybe_string()?,
+                b"commandMode" => attachment.mode = json.maybe_string()?,
+                b"prompt" => attachment.prompt = Some(json.raw()?),
+                _ => return json.skip(),
+            }
+            Some(())
+        })?;
+        Some(attachment)
+    }
+}
+
+fn words(raw: Option<&[u8]>) -> Option<Cow<'_, str>> {
+    raw.map(text).filter(|text| !text.is_empty())
+}
+
+fn time(raw: &[u8]) -> Option<RawTime<'_>> {
+    match raw {
+        [b'"', inside @ .., b'"'] => Some(RawTime::Text(text(inside))),
+        _ => std::str::from_utf8(raw).ok()?.parse().ok().map(RawTime::Number),
+    }
+}

@@ -1,0 +1,269 @@
+//! What lines say of the session as a whole: the first or the last word counts.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use session_core::Timestamp;
+use session_core::history::{Ancestor, LineFacts, LineRole, RawTime, SessionEntry, SessionKind, TitleSource};
+
+/// What lines say of the main conversation, or of those of helpers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Talk {
+    /// Lines that belong to it.
+    pub(crate) lines: u64,
+    /// The first prompt in words, and the first command.
+    pub(crate) first_prompt: Option<String>,
+    pub(crate) first_command: Option<String>,
+    /// The last prompt that was typed.
+    pub(crate) last_typed: Option<String>,
+    /// Folders, of the first and the last line that names one.
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) last_cwd: Option<PathBuf>,
+    pub(crate) branch: Option<String>,
+    pub(crate) model: Option<String>,
+    /// Whether somebody said something.
+    pub(crate) said: bool,
+}
+
+/// What lines say of a session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Notes {
+    pub(crate) main: Talk,
+    pub(crate) helpers: Talk,
+    /// Titles, by who gave them: the last one of each. An empty one was taken back.
+    pub(crate) given: Option<String>,
+    pub(crate) made_up: Option<String>,
+    pub(crate) summary: Option<String>,
+    /// The last prompt, as the agent notes it.
+    pub(crate) last_noted: Option<String>,
+    /// Times, in milliseconds.
+    pub(crate) began: Option<i64>,
+    pub(crate) updated: Option<i64>,
+    /// What the first header says that stands before everything that was said.
+    pub(crate) header: Option<SessionKind>,
+    pub(crate) parent: Option<Ancestor>,
+    /// What the first line says that tells.
+    pub(crate) kind: Option<SessionKind>,
+    pub(crate) origin: Option<String>,
+}
+
+impl Talk {
+    fn take(&mut self, facts: &LineFacts<'_>) {
+        match &facts.role {
+            LineRole::Prompt { text, command, queued: false } if !facts.meta => self.prompt(text, *command),
+            LineRole::Reply { reply, model, .. } => {
+                self.said |= reply.is_some();
+                set(&mut self.model, model.as_deref());
+            }
+            _ => {}
+        }
+        if let Some(cwd) = &facts.cwd {
+            if self.cwd.is_none() {
+                self.cwd = Some(PathBuf::from(&**cwd));
+            }
+            if self.last_cwd.as_deref().and_then(|last| last.to_str()) != Some(cwd) {
+                self.last_cwd = Some(PathBuf::from(&**cwd));
+            }
+        }
+        set(&mut self.branch, facts.branch.as_deref());
+    }
+
+    fn prompt(&mut self, text: &str, command: bool) {
+        let blank = text.trim().is_empty();
+        let first = if command { &mut self.first_command } else { &mut self.first_prompt };
+        if first.is_none() && !blank {
+            *first = Some(cut(text).to_owned());
+        }
+        // An image alone says something; white space does not.
+        self.said |= !command && (text.is_empty() || !blank);
+        if !command && !blank {
+            set(&mut self.last_typed, Some(cut(text)));
+        }
+    }
+
+    fn append(&mut self, later: Self) {
+        self.lines += later.lines;
+        keep_first(&mut self.first_prompt, later.first_prompt);
+        keep_first(&mut self.first_command, later.first_command);
+        keep_first(&mut self.cwd, later.cwd);
+        keep_last(&mut self.last_typed, later.last_typed);
+        keep_last(&mut self.last_cwd, later.last_cwd);
+        keep_last(&mut self.branch, later.branch);
+        keep_last(&mut self.model, later.model);
+        self.said |= later.said;
+    }
+}
+
+impl Notes {
+    pub(super) fn take(&mut self, facts: &LineFacts<'_>) {
+        match &facts.role {
+            LineRole::Title { source, text } => {
+                let title = match source {
+                    TitleSource::Given => &mut self.given,
+                    TitleSource::Agent => &mut self.made_up,
+                    TitleSource::Summary => &mut self.summary,
+                };
+                set(title, Some(text));
+            }
+            LineRole::LastPrompt(text) => set(&mut self.last_noted, Some(cut(text))),
+            LineRole::Header { parent, kind, .. } if self.is_silent() => {
+                self.header.get_or_insert(*kind);
+                if self.parent.is_none() {
+                    self.parent.clone_from(parent);
+                }
+            }
+            _ => {}
+        }
+        let talk = if facts.sidechain { &mut self.helpers } else { &mut self.main };
+        talk.lines += u64::from(is_talk(facts));
+        talk.take(facts);
+        if let Some(time) = facts.time.as_ref().and_then(millis) {
+            self.began.get_or_insert(time);
+            self.updated = Some(time);
+        }
+        self.kind = self.kind.or(facts.kind);
+        if self.origin.is_none() {
+            self.origin = facts.origin.as_deref().map(str::to_owned);
+        }
+    }
+
+    /// Takes what later lines say.
+    pub(super) fn append(&mut self, later: Self) {
+        if self.is_silent() {
+            keep_first(&mut self.header, later.header);
+            keep_first(&mut self.parent, later.parent);
+        }
+        self.main.append(later.main);
+        self.helpers.append(later.helpers);
+        keep_last(&mut self.given, later.given);
+        keep_last(&mut self.made_up, later.made_up);
+        keep_last(&mut self.summary, later.summary);
+        keep_last(&mut self.last_noted, later.last_noted);
+        keep_first(&mut self.began, later.began);
+        keep_last(&mut self.updated, later.updated);
+        keep_first(&mut self.kind, later.kind);
+        keep_first(&mut self.origin, later.origin);
+    }
+
+    const fn is_silent(&self) -> bool {
+        self.main.lines + self.helpers.lines == 0
+    }
+
+    /// What kind of session it is.
+    pub(crate) fn kind(&self) -> SessionKind {
+        match (self.header, self.kind) {
+            (Some(SessionKind::Sidechain), _) => SessionKind::Sidechain,
+            _ if self.main.lines == 0 && self.helpers.lines > 0 => SessionKind::Sidechain,
+            (Some(SessionKind::Headless), _) | (_, Some(SessionKind::Headless)) => SessionKind::Headless,
+            _ => SessionKind::Main,
+        }
+    }
+
+    /// The conversation that it is about.
+    pub(crate) const fn talk(&self) -> &Talk {
+        if self.main.lines == 0 && self.helpers.lines > 0 { &self.helpers } else { &self.main }
+    }
+}
+
+/// Whether it is a record of a conversation.
+pub(super) const fn is_talk(facts: &LineFacts<'_>) -> bool {
+    let said = matches!(
+        facts.role,
+        LineRole::Prompt { .. }
+            | LineRole::Reply { .. }
+            | LineRole::Returned
+            | LineRole::Boundary
+            | LineRole::CompactSummary
+    );
+    said || facts.id.is_some()
+}
+
+fn keep_first<T>(known: &mut Option<T>, later: Option<T>) {
+    if known.is_none() {
+        *known = later;
+    }
+}
+
+fn keep_last<T>(known: &mut Option<T>, later: Option<T>) {
+    if later.is_some() {
+        *known = later;
+    }
+}
+
+/// Sets it, where it is something else; most lines say the same as the one before.
+fn set(known: &mut Option<String>, said: Option<&str>) {
+    if let Some(said) = said
+        && known.as_deref() != Some(said)
+    {
+        *known = Some(said.to_owned());
+    }
+}
+
+/// As much of it as a list shows.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(SessionEntry::PROMPT)]
+}
+
+/// A time in milliseconds. Nearly all times have one form, which is read at once.
+fn millis(raw: &RawTime<'_>) -> Option<i64> {
+    if let RawTime::Text(text) = raw
+        && let Some(millis) = usual(text.as_bytes())
+    {
+        return Some(millis);
+    }
+    raw.read().map(Timestamp::as_millis)
+}
+
+/// Reads `2026-01-05T08:00:00.000Z`, where it is surely a time.
+fn usual(text: &[u8]) -> Option<i64> {
+    let [
+        y1,
+        y2,
+        y3,
+        y4,
+        b'-',
+        m1,
+        m2,
+        b'-',
+        d1,
+        d2,
+        b'T',
+        h1,
+        h2,
+        b':',
+        n1,
+        n2,
+        b':',
+        s1,
+        s2,
+        b'.',
+        f1,
+        f2,
+        f3,
+        b'Z',
+    ] = *text
+    else {
+        return None;
+    };
+    let number = |digits: &[u8]| {
+        digits
+            .iter()
+            .try_fold(0_i64, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0')))
+    };
+    let (year, month, day) = (number(&[y1, y2, y3, y4])?, number(&[m1, m2])?, number(&[d1, d2])?);
+    let (hour, minute, second) = (number(&[h1, h2])?, number(&[n1, n2])?, number(&[s1, s2])?);
+    // Days that not every month has are left to the calendar.
+    let sure = (1970..2200).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=28).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second < 60;
+    if !sure {
+        return None;
+    }
+    // Days since the epoch, in years that begin with March.
+    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 719_469;
+    Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + number(&[f1, f2, f3])?)
+}

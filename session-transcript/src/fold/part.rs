@@ -1,0 +1,163 @@
+//! Some lines of a file, read without knowing those before them: what takes the time. Parts are put together in their order.
+
+use session_core::history::{LineFacts, LineRole, NoticeKind, RecordId};
+use session_core::{TranscriptFormat, Usage};
+
+use super::blocks::Block;
+use super::chain::{Place, Step};
+use super::notes::{Notes, is_talk};
+use super::replies::Spent;
+use crate::lines::glued;
+
+/// What lines say.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    pub(super) notes: Notes,
+    pub(super) steps: Vec<Step>,
+    pub(super) spent: Vec<(RecordId, Spent)>,
+    pub(super) notices: Vec<(u64, NoticeKind)>,
+    pub(super) running: Option<Usage>,
+    /// Prompts of helpers.
+    pub(super) side_turns: u64,
+    pub(super) lines: u64,
+    pub(super) records: u64,
+    pub(super) skipped: u64,
+    /// How many bytes were read that need not be read again.
+    pub(super) width: u64,
+    pub(super) tail: Tail,
+}
+
+/// What stands behind the last newline.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Tail {
+    #[default]
+    Nothing,
+    /// A whole record, which was taken.
+    Record,
+    /// Something else.
+    Torn,
+}
+
+impl Part {
+    /// Reads some lines. `last`: whether the file ends with them.
+    pub(super) fn read(format: &dyn TranscriptFormat, block: &Block) -> Self {
+        let mut part = Self { width: block.width(), ..Self::default() };
+        if let Some((length, ended)) = block.too_long {
+            part.lines = 1;
+            if ended {
+                part.skip(block.start, NoticeKind::LineTooLong);
+            } else {
+                (part.tail, part.width) = (Tail::Torn, 0);
+            }
+            debug_assert!(length > 0, "it holds a line");
+            return part;
+        }
+        let bytes = block.bytes();
+        let mut begin = 0;
+        for end in memchr::memchr_iter(b'\n', bytes) {
+            part.line(format, &bytes[begin..end], block.start + begin as u64);
+            begin = end + 1;
+        }
+        if begin < bytes.len() {
+            part.end(format, &bytes[begin..], block.start + begin as u64);
+        }
+        part
+    }
+
+    /// A line that ended.
+    fn line(&mut self, format: &dyn TranscriptFormat, line: &[u8], offset: u64) {
+        self.lines += 1;
+        if let Some(facts) = format.facts(line) {
+            self.take(&facts, offset);
+        } else if !line.trim_ascii().is_empty() {
+            match recovered(format, line) {
+                Some(facts) => {
+                    self.skip(offset, NoticeKind::Recovered);
+                    self.take(&facts, offset);
+                }
+                None => self.skip(offset, NoticeKind::SkippedLine),
+            }
+        }
+    }
+
+    /// What stands behind the last newline.
+    fn end(&mut self, format: &dyn TranscriptFormat, line: &[u8], offset: u64) {
+        self.tail = Tail::Record;
+        if let Some(facts) = format.facts(line) {
+            self.lines += 1;
+            self.take(&facts, offset);
+        } else if let Some(facts) = recovered(format, line) {
+            self.lines += 1;
+            self.skip(offset, NoticeKind::Recovered);
+            self.take(&facts, offset);
+        } else {
+            // It is read again when there is more.
+            self.width -= line.len() as u64;
+            self.tail = if line.trim_ascii().is_empty() { Tail::Nothing } else { Tail::Torn };
+        }
+    }
+
+    fn skip(&mut self, offset: u64, kind: NoticeKind) {
+        self.skipped += 1;
+        self.notices.push((offset, kind));
+    }
+
+    fn take(&mut self, facts: &LineFacts<'_>, offset: u64) {
+        self.records += 1;
+        self.notes.take(facts);
+        if let LineRole::Reply { reply: Some(reply), usage, .. } = &facts.role {
+            self.spend(
+                *reply,
+                Spent { usage: usage.unwrap_or_default(), copied: facts.copied, sidechain: facts.sidechain },
+            );
+        }
+        if let LineRole::RunningTotal(usage) = &facts.role {
+            self.running = Some(*usage);
+        }
+        if facts.sidechain {
+            let turn = matches!(facts.role, LineRole::Prompt { queued: false, .. });
+            self.side_turns += u64::from(turn);
+        } else if let LineRole::RolledBack(_) = facts.role {
+            self.step(facts, offset);
+        } else if is_talk(facts) {
+            self.step(facts, offset);
+        }
+    }
+
+    /// Lines of one reply mostly follow each other.
+    fn spend(&mut self, reply: RecordId, spent: Spent) {
+        match self.spent.last_mut() {
+            Some((last, known)) if *last == reply => known.follow(spent),
+            _ => self.spent.push((reply, spent)),
+        }
+    }
+
+    fn step(&mut self, facts: &LineFacts<'_>, offset: u64) {
+        let place = match &facts.role {
+            LineRole::Prompt { queued: true, .. } => Place::Queued,
+            LineRole::Prompt { .. } => Place::Prompt,
+            LineRole::Reply { reply, .. } => Place::Reply(*reply),
+            LineRole::Returned => Place::Returned,
+            LineRole::CompactSummary => Place::Message,
+            LineRole::Boundary => Place::Boundary,
+            LineRole::RolledBack(turns) => Place::RolledBack(*turns),
+            _ => Place::Other,
+        };
+        let message = matches!(place, Place::Prompt | Place::Reply(_) | Place::Returned | Place::Message);
+        self.steps.push(Step {
+            place,
+            id: facts.id,
+            parent: facts.parent,
+            logical_parent: facts.logical_parent,
+            counts: message && !facts.meta,
+            print: facts.print.filter(|_| message),
+            offset,
+        });
+    }
+}
+
+/// The record at the end of a line that begins with something else. A record that says nothing is left: it could be a part of
+/// the torn half.
+fn recovered<'a>(format: &dyn TranscriptFormat, line: &'a [u8]) -> Option<LineFacts<'a>> {
+    glued(line, |rest| format.facts(rest).filter(|facts| facts.id.is_some() || facts.role != LineRole::Other))
+}
