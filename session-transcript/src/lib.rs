@@ -8,7 +8,6 @@ mod follow;
 mod lines;
 mod mend;
 mod page;
-mod read;
 mod scan;
 mod summary;
 

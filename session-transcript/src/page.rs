@@ -1,6 +1,7 @@
 //! A part of a transcript, in time and memory that do not grow with the file.
 
 mod cursor;
+mod lines;
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -13,7 +14,7 @@ use session_core::history::{
 
 pub(crate) use self::cursor::{Spot, Stale};
 use crate::lines::glued;
-use crate::read::{Backwards, Forwards, Line};
+use self::lines::{Backwards, Forwards, Line};
 
 /// How much a page may hold.
 #[derive(Debug, Clone, Copy)]
@@ -176,7 +177,3 @@ impl Transcript<'_> {
 fn counts(entry: &Entry) -> bool {
     !matches!(entry.kind, EntryKind::Note(_) | EntryKind::Unknown { .. } | EntryKind::Title { .. })
 }
-
-#[cfg(test)]
-#[path = "page_tests.rs"]
-mod tests;

@@ -11,7 +11,7 @@ use session_core::history::PageQuery;
 use session_core::{NativeId, SessionCatalog as _};
 use session_transcript::{FileCatalog, Follow, Followed};
 
-use crate::talk::{Talk, source, told};
+use crate::words::{Talk, source, told};
 
 fn append(path: &Path, text: &str) {
     OpenOptions::new().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();

@@ -7,4 +7,4 @@ mod hostile;
 mod mend;
 mod pages;
 mod search;
-mod talk;
+mod words;

@@ -10,7 +10,7 @@ use session_core::history::{Cursor, NoticeKind, PageQuery, TranscriptPage};
 use session_core::{NativeId, SessionCatalog as _};
 use session_transcript::FileCatalog;
 
-use crate::talk::{Talk, source, told};
+use crate::words::{Talk, source, told};
 
 struct Desk {
     _folder: tempfile::TempDir,

@@ -190,5 +190,5 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<()>
 }
 
 #[cfg(test)]
-#[path = "read_tests.rs"]
+#[path = "lines_tests.rs"]
 mod tests;
