@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use session_core::history::{Entry, FileKind, LineFacts, SessionFile, SessionRoot};
+use session_core::history::{Entry, FileKind, FolderKind, LineFacts, SessionFile, SessionRoot};
 use session_core::{
     Below, EnvMap, NativeId, Places, RecordFacts, RecordKind, Said, SessionQuery, Speaker, TranscriptFormat,
 };
@@ -39,6 +39,12 @@ pub(crate) fn is_session_id(text: &str) -> bool {
             8 | 13 | 18 | 23 => byte == b'-',
             _ => byte.is_ascii_hexdigit(),
         })
+}
+
+/// Whether a folder's name is that of a project: of an absolute path, as [`project_name`] writes it.
+fn is_project(name: &str) -> bool {
+    let drive = matches!(name.as_bytes(), [letter, b'-', b'-', ..] if letter.is_ascii_alphabetic());
+    name.starts_with('-') || drive
 }
 
 /// The longest folder name that is left as it is, in UTF-16 code units.
@@ -124,6 +130,10 @@ impl TranscriptFormat for ClaudeTranscripts {
         let (name, kind) = match parts[..] {
             [_, name] if name.starts_with("agent-") => (name, FileKind::Sidechain),
             [_, name] => (name, FileKind::Session),
+            // A folder that a move put into the one that was there already.
+            [_, nested, name] if is_project(nested) && !name.starts_with("agent-") => {
+                (name, FileKind::Session)
+            }
             [_, session, "subagents", name] if is_session_id(session) && name.starts_with("agent-") => {
                 (name, FileKind::Sidechain)
             }
@@ -132,6 +142,21 @@ impl TranscriptFormat for ClaudeTranscripts {
         let id = name.strip_suffix(".jsonl")?;
         let named = kind == FileKind::Sidechain || is_session_id(id);
         named.then(|| SessionFile { id: NativeId::new(id), kind, packed: false })
+    }
+
+    fn folder(&self, below: &Path) -> FolderKind {
+        let Some(name) = below.file_name().and_then(OsStr::to_str) else { return FolderKind::Other };
+        match below.iter().count() {
+            1 => FolderKind::Sessions,
+            2 if is_session_id(name) => FolderKind::Sidechains,
+            2 if is_project(name) => FolderKind::Sessions,
+            3 if name == "subagents" => FolderKind::Sidechains,
+            _ => FolderKind::Other,
+        }
+    }
+
+    fn file_names(&self, id: &NativeId) -> Vec<String> {
+        vec![format!("{id}.jsonl")]
     }
 
     fn facts<'a>(&self, line: &'a [u8]) -> Option<LineFacts<'a>> {

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use crate::error::CatalogError;
 use crate::history::{
-    Entry, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionFile, SessionRoot,
-    SessionSource, TranscriptPage,
+    Entry, FolderKind, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionFile,
+    SessionRoot, SessionSource, TranscriptPage,
 };
 use crate::{Conversation, NativeId, Said, Version};
 
@@ -300,6 +300,17 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
     /// What a file is, by its path below a root. `None`: no session's.
     fn session_file(&self, _below: &Path) -> Option<SessionFile> {
         None
+    }
+
+    /// What a folder holds, by its path below a root.
+    fn folder(&self, _below: &Path) -> FolderKind {
+        FolderKind::Sessions
+    }
+
+    /// The names that a session's file can have, where they follow from its id alone; none: a search has to look at
+    /// every name.
+    fn file_names(&self, _id: &NativeId) -> Vec<String> {
+        Vec::new()
     }
 
     /// What a line is, in short. `None`: it is no record of this format. Total over all bytes, and cheap: it is called for

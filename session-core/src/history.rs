@@ -8,7 +8,7 @@ mod page;
 mod restored;
 
 pub use entry::{Block, Entry, EntryKind};
-pub use facts::{FileKind, LineFacts, LineRole, RawTime, RecordId, SessionFile, SessionRoot};
+pub use facts::{FileKind, FolderKind, LineFacts, LineRole, RawTime, RecordId, SessionFile, SessionRoot};
 pub use listing::{
     Ancestor, Depth, Descent, ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry,
     SessionKind, SessionSource, Title, TitleSource, Unresumable,

@@ -5,25 +5,29 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use session_core::error::CatalogError;
-use session_core::history::{Cursor, PageQuery, SessionSource, TranscriptPage};
+use session_core::history::{Cursor, ListQuery, Listing, PageQuery, SessionEntry, SessionRoot, SessionSource, TranscriptPage};
 use session_core::{
-    Conversation, Inspection, Mend, NativeId, Places, Presence, SessionCatalog, SessionQuery, TranscriptFormat,
-    async_trait,
+    Conversation, Inspection, Mend, NativeId, Places, Presence, SessionCatalog, SessionQuery,
+    TranscriptFormat, async_trait,
 };
 
 use crate::find::{Found, find, is_denied, open};
 use crate::follow::Follow;
+use crate::list::Lister;
 use crate::page::{Limits, Transcript, page};
 use crate::mend::{end_last_line, number_records, stays_in, unarchive};
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
+use crate::stamp::now;
 
 /// A catalog of sessions that lie in one file each.
 #[derive(Debug, Clone)]
 pub struct FileCatalog<F> {
     format: Arc<F>,
     search_limit: usize,
+    index: Option<Arc<Path>>,
 }
 
 /// More entries of folders than the sessions of years.
@@ -33,7 +37,7 @@ impl<F: TranscriptFormat> FileCatalog<F> {
     /// A catalog of files in this format.
     #[must_use]
     pub fn new(format: F) -> Self {
-        Self { format: Arc::new(format), search_limit: SEARCH_LIMIT }
+        Self { format: Arc::new(format), search_limit: SEARCH_LIMIT, index: None }
     }
 
     /// How many entries of folders one look goes through, where the session is not at the place that its name tells; default
@@ -48,6 +52,45 @@ impl<F: TranscriptFormat> FileCatalog<F> {
     #[must_use]
     pub fn follow(&self, source: SessionSource, from: Option<Cursor>) -> Follow {
         Follow::new(Arc::<F>::clone(&self.format), source, from)
+    }
+
+    /// Keeps what lists read in this file, so that the next one reads what was added alone; default: nothing is kept. It is a
+    /// cache for one user and one format: whatever happens to it changes how long a list takes, and not what it says. It
+    /// holds prompts and titles, and is readable to its owner alone.
+    #[must_use]
+    pub fn index(mut self, path: impl Into<PathBuf>) -> Self {
+        self.index = Some(path.into().into());
+        self
+    }
+
+    /// Walks the folders of the format, on the blocking pool.
+    async fn with_roots<T: Send + 'static>(
+        &self,
+        state_dir: Option<&Path>,
+        work: impl FnOnce(&Lister<'_>, &[SessionRoot]) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, CatalogError> {
+        let roots = self.format.roots(state_dir);
+        let looked_at = match (roots.first(), state_dir) {
+            (Some(root), _) => root.folder.clone(),
+            (None, dir) => {
+                let source = io::Error::other("it is not known where sessions lie").into();
+                return Err(CatalogError { path: dir.map(Path::to_owned).unwrap_or_default(), source });
+            }
+        };
+        let (format, limit, index) = (Arc::clone(&self.format), self.search_limit, self.index.clone());
+        let done = tokio::task::spawn_blocking(move || {
+            let count = AtomicU64::new(0);
+            let owner = concat!(env!("CARGO_PKG_VERSION"), " ");
+            let owner = owner.to_owned() + std::any::type_name::<F>();
+            let index = index.as_deref().map(|path| (path, owner.as_str()));
+            let lister = Lister { format: &*format, limit, index, count: &count, clock: now };
+            let done = work(&lister, &roots);
+            tracing::debug!(roots = roots.len(), bytes = count.into_inner(), "looked for sessions");
+            done
+        });
+        done.await
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
+            .map_err(|error| failed(&looked_at, error))
     }
 
     /// Finds the session's file, and does something with it, on the blocking pool.
@@ -196,6 +239,32 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
     ) -> Result<TranscriptPage, CatalogError> {
         let query = query.clone();
         self.with_source(source, move |transcript| page(transcript, &query, Limits::PAGE)).await
+    }
+
+    /// [`CatalogError`] when it is not known where sessions lie. What cannot be read is a notice in the list.
+    ///
+    /// # Cancel safety
+    /// Nothing but the index is written. A dropped future leaves the list running to its end on the blocking pool.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn list(&self, query: &ListQuery) -> Result<Listing, CatalogError> {
+        let asked = query.clone();
+        self.with_roots(query.state_dir.as_deref(), move |lister, roots| Ok(lister.list(&asked, roots))).await
+    }
+
+    /// # Errors
+    /// [`CatalogError`] when it is not known where sessions lie, or when it was not found and not everything could be
+    /// looked at.
+    ///
+    /// # Cancel safety
+    /// Nothing is written. A dropped future leaves the search running to its end on the blocking pool.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn find(&self, id: &NativeId, state_dir: Option<&Path>) -> Result<Vec<SessionEntry>, CatalogError> {
+        let (id, dir) = (id.clone(), state_dir.map(Path::to_owned));
+        self.with_roots(state_dir, move |lister, roots| lister.find(&id, dir.as_deref(), roots)).await
     }
 }
 

@@ -82,13 +82,13 @@ pub(crate) fn open(path: &Path, state_dir: Option<&Path>) -> Result<Found, Catal
 }
 
 /// Whether the path, with all links followed, is in the folder, and what was opened is still what is there.
-fn is_inside(opened: &fs::Metadata, path: &Path, folder: &Path) -> io::Result<bool> {
+pub(crate) fn is_inside(opened: &fs::Metadata, path: &Path, folder: &Path) -> io::Result<bool> {
     let real = path.canonicalize()?;
     Ok(real.starts_with(folder.canonicalize()?) && is_same(opened, &real.symlink_metadata()?))
 }
 
 #[cfg(unix)]
-fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+pub(crate) fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
 
     (one.dev(), one.ino()) == (other.dev(), other.ino())
@@ -96,7 +96,7 @@ fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
 
 /// There is no number to compare.
 #[cfg(not(unix))]
-const fn is_same(_: &fs::Metadata, _: &fs::Metadata) -> bool {
+pub(crate) const fn is_same(_: &fs::Metadata, _: &fs::Metadata) -> bool {
     true
 }
 

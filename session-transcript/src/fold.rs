@@ -74,7 +74,7 @@ pub(crate) struct Digest {
 }
 
 /// What is remembered of single records.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Memory {
     chain: Chain,
     replies: Replies,
@@ -301,6 +301,21 @@ impl Digest {
     /// What each reply cost, for a total over several files.
     pub(crate) const fn spent(&self) -> &Replies {
         &self.memory.replies
+    }
+
+    /// What going on needs, and a list does not.
+    pub(crate) const fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Takes back what going on needs.
+    pub(crate) fn remember(&mut self, memory: Memory) {
+        self.memory = memory;
+    }
+
+    /// Whether something was said that a list can show.
+    pub(crate) fn has_prompt(&self) -> bool {
+        self.notes.talk().first_prompt.is_some()
     }
 
     /// The folders that it names, for a list of one folder.

@@ -37,6 +37,18 @@ pub enum FileKind {
     Sidechain,
 }
 
+/// What a folder below a root holds, as far as its name tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum FolderKind {
+    /// Perhaps sessions.
+    #[default]
+    Sessions,
+    /// Files of helpers alone.
+    Sidechains,
+    /// Nothing of these: it is not entered.
+    Other,
+}
+
 /// A record's own id, as a number: the bits of a UUID, or a hash of something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordId(pub u128);

@@ -1,11 +1,14 @@
 //! The conversation as its records follow each other: counts at each record, computed from those at its parent.
 
+mod kept;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use serde::{Deserialize, Serialize};
 use session_core::history::RecordId;
 
 /// Counts at a record.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Point {
     /// Messages since the last compaction.
     pub(crate) messages: u32,

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
 use session_core::Usage;
 use session_core::history::RecordId;
 
 /// What a reply cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Spent {
     /// Its tokens.
     pub(crate) usage: Usage,
@@ -38,7 +39,7 @@ impl Spent {
 }
 
 /// Replies, and what each cost.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Replies {
     all: HashMap<u128, Spent>,
     /// The reply of the last lines, and what was known of it before them.

@@ -4,7 +4,10 @@
 mod follow;
 mod format;
 mod hostile;
+mod list;
+mod list_hostile;
 mod mend;
 mod pages;
 mod search;
 mod words;
+mod talk;

@@ -1,0 +1,219 @@
+//! Lists and searches: L1 to L6, F1, F2.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use rejoin::adapters::{ClaudeTranscripts, CodexTranscripts};
+use rejoin::core::history::{Depth, ListQuery, Listing};
+use rejoin::core::{EnvMap, NativeId, SessionCatalog as _, TranscriptFormat};
+use rejoin::transcript::FileCatalog;
+use tokio::runtime::Runtime;
+
+use crate::{Bench, floors};
+
+fn query(dir: &Path, depth: Depth) -> ListQuery {
+    ListQuery { state_dir: Some(dir.to_owned()), depth, ..ListQuery::default() }
+}
+
+fn list<F: TranscriptFormat>(runtime: &Runtime, catalog: &FileCatalog<F>, query: &ListQuery) -> Listing {
+    runtime.block_on(catalog.list(query)).unwrap()
+}
+
+/// Where indices and changed copies lie, for one run of the bench.
+fn scratch() -> tempfile::TempDir {
+    let parent = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    tempfile::Builder::new().prefix("bench-transcripts-").tempdir_in(parent).unwrap()
+}
+
+pub(crate) fn claude(bench: &mut Bench<'_>) {
+    let dir = bench.corpus.join("claude");
+    let projects = dir.join("projects");
+    let format = || ClaudeTranscripts::new(EnvMap::default());
+    let (quick, exact) = (query(&dir, Depth::Quick), query(&dir, Depth::Exact));
+    let (rounds, whole) = (bench.args.rounds, bench.args.whole);
+    let scratch = scratch();
+    let index = scratch.path().join("index");
+
+    let bare = FileCatalog::new(format());
+    let quick_list = list(&bench.runtime, &bare, &quick);
+    bench.is_true("L1", "claude", &quick_list);
+    bench.row(
+        "L1 list, no index; 64 KiB of both ends of each file",
+        Some(1.0),
+        rounds,
+        || drop(floors::read_ends(&projects, 1, true)),
+        |runtime| drop(list(runtime, &bare, &quick)),
+    );
+
+    let indexed = FileCatalog::new(format()).index(&index);
+    let first = list(&bench.runtime, &indexed, &exact);
+    bench.is_true("L3", "claude", &first);
+    bench.row(
+        "L3 first index, all read; usage of each line, one thread",
+        Some(0.6),
+        whole,
+        || drop(floors::usage(&projects, 1)),
+        |runtime| {
+            drop(fs::remove_file(&index));
+            drop(list(runtime, &indexed, &exact));
+        },
+    );
+    bench.row(
+        "L3 the same; newlines counted, one thread",
+        None,
+        whole,
+        || drop(floors::newlines(&projects, 1)),
+        |runtime| {
+            drop(fs::remove_file(&index));
+            drop(list(runtime, &indexed, &exact));
+        },
+    );
+
+    let again = list(&bench.runtime, &indexed, &exact);
+    assert_eq!(again, first, "an index changes nothing");
+    bench.row(
+        "L2 list, index, exact; readdir, stat",
+        Some(2.5),
+        rounds,
+        || drop(floors::stat_all(&projects, 1)),
+        |runtime| drop(list(runtime, &indexed, &exact)),
+    );
+    bench.row(
+        "L2 newest 50 of them, no index; readdir, stat",
+        None,
+        rounds,
+        || drop(floors::stat_all(&projects, 1)),
+        |runtime| drop(list(runtime, &bare, &ListQuery { limit: Some(50), ..quick.clone() })),
+    );
+    appended(bench, &projects, scratch.path());
+}
+
+/// L5: beside the same list of the same tree with nothing appended, which is what L2 is.
+fn appended(bench: &mut Bench<'_>, projects: &Path, scratch: &Path) {
+    // A copy that may be written to.
+    let dir = scratch.join("claude");
+    let mut own: Vec<PathBuf> = Vec::new();
+    for (at, (path, _)) in floors::stat_all(projects, 1).into_iter().enumerate() {
+        let to = dir.join("projects").join(path.strip_prefix(projects).unwrap());
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(&path, &to).unwrap();
+        if at % 500 == 7 && own.len() < 10 {
+            own.push(to);
+        }
+    }
+    let exact = query(&dir, Depth::Exact);
+    let catalog =
+        |name: &str| FileCatalog::new(ClaudeTranscripts::new(EnvMap::default())).index(scratch.join(name));
+    let (still, growing) = (catalog("still"), catalog("growing"));
+    let mut lines = 0;
+    let mut append = || {
+        lines += 1;
+        for path in &own {
+            let line = format!(
+                "{{\"type\":\"user\",\"uuid\":\"00000000-0000-4000-8000-{lines:012x}\",\
+                 \"timestamp\":\"2026-06-01T00:00:00.000Z\",\
+                 \"message\":{{\"role\":\"user\",\"content\":\"one more {lines}\"}}}}\n"
+            );
+            File::options().append(true).open(path).unwrap().write_all(line.as_bytes()).unwrap();
+        }
+    };
+    append();
+    // A stamp of just now is not trusted: both begin when the clock went on.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    drop(list(&bench.runtime, &still, &exact));
+    drop(list(&bench.runtime, &growing, &exact));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    // What has changed is beside the clock: each of the two lists finds ten files longer than its index says, or none.
+    let mut pairs = crate::figures::Pairs::default();
+    let name = "L5 list, ten appended to; L2, both in turn";
+    if bench.args.only.as_ref().is_some_and(|only| !name.starts_with(only.as_str())) {
+        return;
+    }
+    for round in 0..=bench.args.rounds {
+        let unchanged = crate::timed(|| list(&runtime, &growing, &exact));
+        append();
+        let changed = crate::timed(|| list(&runtime, &growing, &exact));
+        // Back to an index that knows all of them.
+        drop(fs::remove_file(scratch.join("growing")));
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        drop(list(&runtime, &growing, &exact));
+        if round > 0 {
+            pairs.push(unchanged, changed);
+        }
+    }
+    bench.met &= pairs.row(name, Some(1.2), 2);
+}
+
+pub(crate) fn codex(bench: &mut Bench<'_>) {
+    let dir = bench.corpus.join("codex");
+    let catalog = FileCatalog::new(CodexTranscripts::new(EnvMap::default()));
+    let (quick, exact) = (query(&dir, Depth::Quick), query(&dir, Depth::Exact));
+    if bench.runtime.block_on(catalog.list(&quick)).is_err() {
+        return;
+    }
+    let (quick_list, all) = (list(&bench.runtime, &catalog, &quick), list(&bench.runtime, &catalog, &exact));
+    bench.is_true("L6", "codex", &quick_list);
+    bench.is_true("L6 exact", "codex", &all);
+    let rounds = bench.args.rounds;
+    bench.row(
+        "L6 list of Codex, no index; 64 KiB of the beginning of each file",
+        Some(1.0),
+        rounds,
+        || drop(floors::read_ends(&dir, 4, false)),
+        |runtime| drop(list(runtime, &catalog, &quick)),
+    );
+}
+
+/// How often a search is asked for in a round: one alone is too short for the clock.
+const TIMES: usize = 20;
+
+pub(crate) fn finds(bench: &mut Bench<'_>) {
+    let dir = bench.corpus.join("claude");
+    let projects = dir.join("projects");
+    let catalog = FileCatalog::new(ClaudeTranscripts::new(EnvMap::default()));
+    let there: Vec<NativeId> = bench
+        .manifest
+        .sessions
+        .iter()
+        .filter(|session| session.kind == "claude" && session.listed)
+        .step_by(200)
+        .take(TIMES)
+        .map(|session| NativeId::new(&session.id))
+        .collect();
+    let missing = NativeId::new("00000000-0000-4000-8000-000000000000");
+    let rounds = bench.args.rounds;
+    let floor = || {
+        for _ in 0..TIMES {
+            assert_eq!(floors::open_in_each(&projects, &format!("{missing}.jsonl")), 0);
+        }
+    };
+    // A third of what the quicker of two SDKs takes, which is 7.2 times this floor.
+    bench.row("F1 20 found by id; 20 times an open in every project", Some(2.5), rounds, floor, |runtime| {
+        for id in &there {
+            assert!(!runtime.block_on(catalog.find(id, Some(&dir))).unwrap().is_empty());
+        }
+    });
+    bench.row("F1 20 not found; 20 times an open in every project", Some(2.0), rounds, floor, |runtime| {
+        for _ in 0..TIMES {
+            assert!(runtime.block_on(catalog.find(&missing, Some(&dir))).unwrap().is_empty());
+        }
+    });
+    let codex_dir = bench.corpus.join("codex");
+    let codex = FileCatalog::new(CodexTranscripts::new(EnvMap::default()));
+    if bench.runtime.block_on(codex.find(&missing, Some(&codex_dir))).is_err() {
+        return;
+    }
+    // A tenth of what Codex itself takes, which is 323 times this floor.
+    bench.row(
+        "F2 20 not found by Codex's; 20 times an open in every project",
+        Some(32.0),
+        rounds,
+        floor,
+        |runtime| {
+            for _ in 0..TIMES {
+                assert!(runtime.block_on(codex.find(&missing, Some(&codex_dir))).unwrap().is_empty());
+            }
+        },
+    );
+}

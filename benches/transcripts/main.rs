@@ -1,0 +1,108 @@
+//! What lists and searches of sessions cost, beside the least that anybody could do: `cargo xtask bench transcripts`.
+//!
+//! Floors and figures are taken in turn, in one process, each round in the other order. A figure counts only if what was
+//! listed is true by the manifest of the corpus. Read the ratios, not the milliseconds.
+
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark for people at a terminal")]
+
+#[path = "../figures/mod.rs"]
+mod figures;
+mod floors;
+mod lists;
+mod truth;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use figures::Pairs;
+
+#[derive(Debug, Parser)]
+struct Args {
+    /// A folder with `claude/projects`, `codex/sessions` and `manifest.json`. Nothing in it is changed.
+    #[arg(long)]
+    corpus: PathBuf,
+    /// Rounds a figure.
+    #[arg(long, default_value_t = 11)]
+    rounds: u32,
+    /// Rounds of what reads everything.
+    #[arg(long, default_value_t = 3)]
+    whole: u32,
+    /// Only rows whose name begins so.
+    #[arg(long)]
+    only: Option<String>,
+    /// Fail when a goal is missed.
+    #[arg(long)]
+    check: bool,
+    /// Given by `cargo bench`; means nothing here.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// What a group needs.
+struct Bench<'a> {
+    corpus: &'a Path,
+    manifest: truth::Manifest,
+    runtime: tokio::runtime::Runtime,
+    args: &'a Args,
+    met: bool,
+}
+
+fn timed<T>(act: impl FnOnce() -> T) -> Duration {
+    let start = Instant::now();
+    std::hint::black_box(act());
+    start.elapsed()
+}
+
+impl Bench<'_> {
+    /// Floor and figure in turn, each time in the other order; the first round warms up.
+    fn row(
+        &mut self,
+        name: &str,
+        goal: Option<f64>,
+        rounds: u32,
+        mut floor: impl FnMut(),
+        mut ours: impl FnMut(&tokio::runtime::Runtime),
+    ) {
+        if self.args.only.as_ref().is_some_and(|only| !name.starts_with(only.as_str())) {
+            return;
+        }
+        let mut pairs = Pairs::default();
+        for round in 0..=rounds {
+            let (bare, own) = if round % 2 == 0 {
+                let bare = timed(&mut floor);
+                (bare, timed(|| ours(&self.runtime)))
+            } else {
+                let own = timed(|| ours(&self.runtime));
+                (timed(&mut floor), own)
+            };
+            if round > 0 {
+                pairs.push(bare, own);
+            }
+        }
+        self.met &= pairs.row(name, goal, 2);
+    }
+
+    /// Whether a list is true; says what is not.
+    fn is_true(&mut self, name: &str, kind: &str, listing: &rejoin::core::history::Listing) {
+        let differences = truth::compare(&self.manifest, kind, listing);
+        if !differences.is_none() {
+            println!("| {name}: NOT TRUE: {differences} |");
+            self.met = false;
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let manifest = truth::read(&args.corpus);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let mut bench = Bench { corpus: &args.corpus, manifest, runtime, args: &args, met: true };
+    println!("{} rounds, {} of what reads everything; medians\n", args.rounds, args.whole);
+    Pairs::heading();
+    lists::claude(&mut bench);
+    lists::codex(&mut bench);
+    lists::finds(&mut bench);
+    if bench.met || !args.check { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,333 @@
+//! Lists sessions: walk, order, read what is needed, leave out what was not asked for.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+
+use session_core::history::{
+    Depth, FileKind, ListQuery, Listing, Notice, NoticeKind, Resumability, SessionEntry, SessionKind,
+    SessionRoot, SessionSource, Unresumable,
+};
+use session_core::{NativeId, Timestamp, TranscriptFormat};
+
+use crate::find::is_absent;
+use crate::index::{Fresh, Index};
+use crate::pool;
+use crate::read::{Buffers, Digested, Reader};
+use crate::scope::Scoped;
+use crate::walk::{Seen, Walk, Walked, notice};
+
+/// How a catalog lists.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lister<'a> {
+    pub(crate) format: &'a dyn TranscriptFormat,
+    /// How many entries of folders are looked at.
+    pub(crate) limit: usize,
+    /// Where what was folded is kept, and whose it is.
+    pub(crate) index: Option<(&'a Path, &'a str)>,
+    /// How many bytes of session files were read.
+    pub(crate) count: &'a AtomicU64,
+    /// The clock that files are stamped by.
+    pub(crate) clock: fn() -> i64,
+}
+
+/// All files with one id, the one to be listed first.
+type Copies = Vec<Seen>;
+
+/// What became of a session's files.
+#[derive(Debug, Default)]
+struct Examined {
+    entry: Option<SessionEntry>,
+    /// When its file was written, in milliseconds.
+    written: i64,
+    /// Which of the files were read, and what an index should know of them.
+    fresh: Vec<(PathBuf, Fresh)>,
+    notices: Vec<Notice>,
+}
+
+/// Fewer are not worth a thread.
+const GRAIN: usize = 16;
+/// How many files are read at least before it is looked whether that was enough.
+const FIRST: usize = 32;
+
+impl Lister<'_> {
+    pub(crate) fn list(&self, query: &ListQuery, roots: &[SessionRoot]) -> Listing {
+        let Ok(state_dir) = real_dir(query.state_dir.as_deref()) else { return Listing::default() };
+        let sidechains = query.kinds.contains(&SessionKind::Sidechain);
+        let walk = Walk {
+            format: self.format,
+            state_dir: state_dir.as_deref(),
+            sidechains,
+            only: None,
+            limit: self.limit,
+        };
+        let Walked { files, notices } = walk.run(roots);
+        // What was not seen is not there, as far as everything was.
+        let seen: Option<HashSet<PathBuf>> = (self.index.is_some() && notices.is_empty())
+            .then(|| files.iter().map(|seen| seen.path.clone()).collect());
+        let index = self.index.map(|(path, owner)| Index::load(path, owner)).unwrap_or_default();
+        let reader = Reader {
+            format: self.format,
+            index: &index,
+            state_dir: state_dir.as_deref(),
+            exact: query.depth == Depth::Exact,
+            count: self.count,
+            clock: self.clock,
+        };
+        let mut sessions = grouped(files);
+        sessions.sort_unstable_by(|one, other| order(&one[0]).cmp(&order(&other[0])));
+        let mut chosen = Chosen::new(query, notices);
+        let mut fresh = HashMap::new();
+        let mut rest = sessions.as_slice();
+        let mut step = query.limit.map_or(rest.len(), |limit| limit.max(FIRST));
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(step.min(rest.len()));
+            let examined = pool::map(now, GRAIN, Buffers::default, |buffers, copies| {
+                examine(&reader, buffers, copies, query)
+            });
+            for mut examined in examined {
+                fresh.extend(examined.fresh.drain(..));
+                chosen.add(examined);
+            }
+            (rest, step) = (later, step.saturating_mul(2));
+            if rest.first().is_some_and(|next| chosen.is_full(next[0].stamp.modified / 1_000_000)) {
+                chosen.cut = true;
+                break;
+            }
+        }
+        if let Some((path, owner)) = self.index {
+            save(&index, path, owner, &fresh, roots, seen.as_ref(), sidechains);
+        }
+        chosen.listing(roots)
+    }
+
+    /// Every file of a session, newest first.
+    pub(crate) fn find(
+        &self,
+        id: &NativeId,
+        state_dir: Option<&Path>,
+        roots: &[SessionRoot],
+    ) -> io::Result<Vec<SessionEntry>> {
+        let query = ListQuery {
+            state_dir: state_dir.map(Path::to_owned),
+            depth: Depth::Quick,
+            ..ListQuery::default()
+        };
+        let Ok(real) = real_dir(state_dir) else { return Ok(Vec::new()) };
+        let walk = Walk {
+            format: self.format,
+            state_dir: real.as_deref(),
+            sidechains: false,
+            only: Some(id),
+            limit: self.limit,
+        };
+        let mut walked = walk.probe(roots);
+        if walked.files.is_empty() {
+            walked = walk.run(roots);
+        }
+        let index = Index::default();
+        let reader = Reader {
+            format: self.format,
+            index: &index,
+            state_dir: walk.state_dir,
+            exact: false,
+            count: self.count,
+            clock: self.clock,
+        };
+        walked.files.sort_by(|one, other| order(one).cmp(&order(other)));
+        let mut buffers = Buffers::default();
+        let entries: Vec<_> = walked
+            .files
+            .into_iter()
+            .filter_map(|seen| examine(&reader, &mut buffers, &vec![seen], &query).entry)
+            .collect();
+        match walked.notices.into_iter().next() {
+            // What was not looked at may hold it.
+            Some(notice) if entries.is_empty() => Err(io::Error::other(match notice.kind {
+                NoticeKind::Unreadable(why) => format!("{}: {why}", notice.path.display()),
+                _ => format!("{}: there is too much to search", notice.path.display()),
+            })),
+            _ => Ok(entries),
+        }
+    }
+}
+
+/// Newest first, a plain file before a packed one, in one order whatever else.
+fn order(seen: &Seen) -> (Reverse<i64>, bool, &Path) {
+    (Reverse(seen.stamp.modified), seen.file.packed, &seen.path)
+}
+
+fn real_dir(state_dir: Option<&Path>) -> io::Result<Option<PathBuf>> {
+    state_dir.map(Path::canonicalize).transpose()
+}
+
+/// The files by session: of a helper's, by the session that it helps, too, whose name is in the path.
+fn grouped(files: Vec<Seen>) -> Vec<Copies> {
+    let mut groups: HashMap<(String, Option<PathBuf>), Copies> = HashMap::new();
+    for seen in files {
+        let owner = match seen.file.kind {
+            FileKind::Session => None,
+            FileKind::Sidechain => seen.path.parent().map(last_two),
+        };
+        groups.entry((seen.file.id.as_str().to_owned(), owner)).or_default().push(seen);
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    for copies in &mut groups {
+        // The plain one is what the agent goes on with.
+        copies.sort_by(|one, other| (one.file.packed, order(one)).cmp(&(other.file.packed, order(other))));
+    }
+    groups
+}
+
+fn last_two(path: &Path) -> PathBuf {
+    let mut names: Vec<&OsStr> = path.iter().rev().take(2).collect();
+    names.reverse();
+    names.iter().collect()
+}
+
+/// Reads the first of the files that can be read.
+fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &ListQuery) -> Examined {
+    let mut examined = Examined::default();
+    for seen in copies {
+        if examined.entry.as_ref().is_some_and(|entry| !is_unreadable(entry)) {
+            examined.notices.push(Notice {
+                path: seen.path.clone(),
+                offset: None,
+                kind: NoticeKind::OlderCopy,
+            });
+            continue;
+        }
+        let source = SessionSource { path: seen.path.clone(), state_dir: query.state_dir.clone() };
+        match reader.digest(buffers, seen) {
+            Ok(Digested { digest, stamp, fresh }) => {
+                let mut entry = digest.entry(&seen.file, source);
+                entry.bytes = Some(stamp.size);
+                examined.written = stamp.modified / 1_000_000;
+                entry.updated = entry.updated.or(Some(Timestamp::from_millis(examined.written)));
+                if seen.archived && entry.resumable == Resumability::Yes {
+                    entry.resumable = Resumability::Archived;
+                }
+                examined.fresh.extend(fresh.map(|fresh| (seen.path.clone(), fresh)));
+                examined.entry = Some(entry);
+            }
+            // It went away meanwhile.
+            Err(error) if is_absent(&error) => {}
+            Err(error) => {
+                examined.notices.push(notice(&seen.path, error));
+                if examined.entry.is_none() {
+                    let mut entry = SessionEntry::new(seen.file.id.clone(), source);
+                    entry.bytes = Some(seen.stamp.size);
+                    examined.written = seen.stamp.modified / 1_000_000;
+                    entry.updated = Some(Timestamp::from_millis(examined.written));
+                    entry.resumable = Resumability::No(Unresumable::Unreadable);
+                    examined.entry = Some(entry);
+                }
+            }
+        }
+    }
+    examined
+}
+
+fn is_unreadable(entry: &SessionEntry) -> bool {
+    entry.resumable == Resumability::No(Unresumable::Unreadable)
+}
+
+/// By what a list is ordered: a session was last used when it says so, and not after its file was written; where that is
+/// one time for all files, as in an image, what it says decides.
+type Rank = (i64, i64, i64);
+
+/// What is listed so far.
+struct Chosen<'a> {
+    query: &'a ListQuery,
+    scope: Scoped,
+    ranked: Vec<(Rank, SessionEntry)>,
+    empty: u64,
+    notices: Vec<Notice>,
+    /// Whether something was left out for the limit.
+    cut: bool,
+}
+
+impl<'a> Chosen<'a> {
+    fn new(query: &'a ListQuery, notices: Vec<Notice>) -> Self {
+        Self { query, scope: Scoped::new(&query.scope), ranked: Vec::new(), empty: 0, notices, cut: false }
+    }
+
+    fn add(&mut self, examined: Examined) {
+        self.notices.extend(examined.notices);
+        let Some(entry) = examined.entry else { return };
+        let wanted = match self.query.kinds.as_slice() {
+            [] => entry.kind != SessionKind::Sidechain,
+            kinds => kinds.contains(&entry.kind),
+        };
+        if !wanted || !self.scope.holds(&entry) {
+            return;
+        }
+        if entry.resumable == Resumability::No(Unresumable::Empty) {
+            self.empty += 1;
+            if !self.query.with_empty {
+                return;
+            }
+        }
+        let updated = entry.updated.map_or(examined.written, Timestamp::as_millis);
+        self.ranked.push(((updated.min(examined.written), updated, examined.written), entry));
+    }
+
+    /// Whether nothing that was written at that time or before can be among what the limit leaves.
+    fn is_full(&self, next: i64) -> bool {
+        let Some(limit) = self.query.limit else { return false };
+        limit == 0 || self.ranked.iter().filter(|((used, ..), _)| *used > next).count() >= limit
+    }
+
+    fn listing(mut self, roots: &[SessionRoot]) -> Listing {
+        self.ranked.sort_by(|(one, a), (other, b)| {
+            other
+                .cmp(one)
+                .then_with(|| a.id.as_str().cmp(b.id.as_str()))
+                .then_with(|| a.source.path.cmp(&b.source.path))
+        });
+        if let Some(limit) = self.query.limit {
+            self.cut |= self.ranked.len() > limit;
+            self.ranked.truncate(limit);
+        }
+        if self.cut {
+            let path = roots.first().map(|root| root.folder.clone()).unwrap_or_default();
+            self.notices.push(Notice { path, offset: None, kind: NoticeKind::LimitReached });
+        }
+        let sessions = self.ranked.into_iter().map(|(_, entry)| entry).collect();
+        Listing { sessions, empty: self.empty, notices: self.notices }
+    }
+}
+
+/// Keeps what was read, where that is worth it. A failure makes the next list slower, and nothing else.
+fn save(
+    index: &Index,
+    path: &Path,
+    owner: &str,
+    fresh: &HashMap<PathBuf, Fresh>,
+    roots: &[SessionRoot],
+    seen: Option<&HashSet<PathBuf>>,
+    sidechains: bool,
+) {
+    let fresh: HashMap<&str, &Fresh> =
+        fresh.iter().filter_map(|(path, fresh)| Some((path.to_str()?, fresh))).collect();
+    if !index.is_worth(&fresh) {
+        return;
+    }
+    let saved = index.save(path, owner, &fresh, |path, known| {
+        let path = Path::new(path);
+        // Those of other folders are another list's.
+        let walked =
+            (sidechains || !known.sidechain) && roots.iter().any(|root| path.starts_with(&root.folder));
+        walked && seen.is_some_and(|seen| !seen.contains(path))
+    });
+    if let Err(error) = saved {
+        tracing::debug!(path = %path.display(), %error, "an index was not written");
+    }
+}
+
+#[cfg(test)]
+#[path = "list_tests.rs"]
+mod tests;

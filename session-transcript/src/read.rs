@@ -1,0 +1,191 @@
+//! Reads session files for lists: what was added, the beginning and the end, or all.
+
+use std::fs::File;
+use std::io::{self, Read, Seek as _, SeekFrom};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use session_core::TranscriptFormat;
+use session_core::history::FileKind;
+
+use crate::find::{is_inside, options};
+use crate::fold::{Digest, Folded};
+use crate::index::{Fresh, Index, Known, Stored};
+use crate::stamp::Stamp;
+use crate::walk::Seen;
+
+/// How much of a file's beginning and of its end a quick look reads.
+pub(crate) const WINDOW: usize = 64 << 10;
+/// How much of a beginning it reads at the most, where the first prompt is longer.
+const LONGEST_HEAD: usize = 16 << 20;
+/// How much more it reads of a file that was folded before.
+const QUICK_ADDED: u64 = 1 << 20;
+/// How many of the folded bytes have to be the same.
+const GUARD: u64 = 256;
+
+/// What reads of session files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    pub(crate) format: &'a dyn TranscriptFormat,
+    pub(crate) index: &'a Index,
+    /// The state dir, as a real path.
+    pub(crate) state_dir: Option<&'a Path>,
+    /// Whether files are read whole where that is needed.
+    pub(crate) exact: bool,
+    /// How many bytes were read.
+    pub(crate) count: &'a AtomicU64,
+    /// The clock that files are stamped by.
+    pub(crate) clock: fn() -> i64,
+}
+
+/// Buffers of a thread.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+}
+
+/// What is known of a file now.
+#[derive(Debug)]
+pub(crate) struct Digested {
+    pub(crate) digest: Digest,
+    pub(crate) stamp: Stamp,
+    /// What an index should know.
+    pub(crate) fresh: Option<Fresh>,
+}
+
+/// Counts what is read.
+struct Counted<'a, R> {
+    inner: R,
+    here: u64,
+    all: &'a AtomicU64,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.inner.read(buffer)?;
+        self.here += length as u64;
+        self.all.fetch_add(length as u64, Ordering::Relaxed);
+        Ok(length)
+    }
+}
+
+impl Reader<'_> {
+    /// What a file holds, by as little reading as will do.
+    pub(crate) fn digest(&self, buffers: &mut Buffers, seen: &Seen) -> io::Result<Digested> {
+        let stored = self.index.get(&seen.path);
+        if let Some(stored) = stored
+            && stored.known.trusted
+            && stored.known.stamp == seen.stamp
+            && let Some(digest) = stored.digest()
+        {
+            return Ok(Digested { digest, stamp: seen.stamp, fresh: None });
+        }
+        let (file, stamp, taken) = self.open(seen)?;
+        let mut file = Counted { inner: file, here: 0, all: self.count };
+        if seen.file.packed {
+            return Ok(Digested { digest: Digest::default(), stamp, fresh: None });
+        }
+        let went_on = match stored {
+            Some(stored) => self.go_on(&mut file, stamp, &stored)?,
+            None => None,
+        };
+        let digest = match went_on {
+            Some(digest) => digest,
+            None if self.exact || stamp.size <= 2 * WINDOW as u64 => self.whole(&mut file, stamp)?,
+            None => {
+                let digest = self.glance(&mut file, stamp, buffers)?;
+                return Ok(Digested { digest, stamp, fresh: None });
+            }
+        };
+        let known = Known {
+            stamp,
+            trusted: !stamp.is_fresh(taken),
+            sidechain: seen.file.kind == FileKind::Sidechain,
+            guard: guard(&mut file, digest.folded)?,
+        };
+        Ok(Digested { fresh: Fresh::new(known, &digest, file.here), digest, stamp })
+    }
+
+    fn open(&self, seen: &Seen) -> io::Result<(File, Stamp, i64)> {
+        // It was a regular file a moment ago; what took its place must not make us wait.
+        let file = options().open(&seen.path)?;
+        let taken = (self.clock)();
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        if let Some(dir) = self.state_dir
+            && !is_inside(&metadata, &seen.path, dir)?
+        {
+            return Err(io::Error::other("it leads out of the state dir"));
+        }
+        Ok((file, Stamp::of(&metadata), taken))
+    }
+
+    /// Folds what was added to a file since, if it is the same file and was only added to.
+    fn go_on(
+        &self,
+        file: &mut Counted<'_, File>,
+        stamp: Stamp,
+        stored: &Stored<'_>,
+    ) -> io::Result<Option<Digest>> {
+        let known = stored.known;
+        let added = stamp.size.saturating_sub(known.stamp.size);
+        if added == 0 || !stamp.is_same_file(&known.stamp) || (!self.exact && added > QUICK_ADDED) {
+            return Ok(None);
+        }
+        let Some(mut digest) = self.index.digest_with_memory(stored) else { return Ok(None) };
+        if digest.folded > stamp.size || guard(file, digest.folded)? != known.guard {
+            return Ok(None);
+        }
+        let left = stamp.size - digest.folded;
+        file.inner.seek(SeekFrom::Start(digest.folded))?;
+        Ok(match digest.fold(self.format, Read::by_ref(file).take(left))? {
+            Folded::Done => Some(digest),
+            Folded::Anew => None,
+        })
+    }
+
+    fn whole(&self, file: &mut Counted<'_, File>, stamp: Stamp) -> io::Result<Digest> {
+        let mut digest = Digest::default();
+        file.inner.rewind()?;
+        digest.fold(self.format, Read::by_ref(file).take(stamp.size))?;
+        Ok(digest)
+    }
+
+    fn glance(
+        &self,
+        file: &mut Counted<'_, File>,
+        stamp: Stamp,
+        buffers: &mut Buffers,
+    ) -> io::Result<Digest> {
+        let Buffers { head, tail } = buffers;
+        let mut window = WINDOW;
+        read_at(file, stamp.size.saturating_sub(WINDOW as u64), WINDOW, tail)?;
+        loop {
+            read_at(file, 0, window, head)?;
+            let digest = Digest::glance(self.format, head, tail);
+            if digest.has_prompt() || window >= LONGEST_HEAD || window as u64 >= stamp.size {
+                return Ok(digest);
+            }
+            window *= 4;
+        }
+    }
+}
+
+/// Reads so many bytes from there on, as far as they are there.
+fn read_at(file: &mut Counted<'_, File>, at: u64, length: usize, into: &mut Vec<u8>) -> io::Result<()> {
+    into.clear();
+    file.inner.seek(SeekFrom::Start(at))?;
+    Read::by_ref(file).take(length as u64).read_to_end(into)?;
+    Ok(())
+}
+
+/// The checksum of the last bytes before there.
+fn guard(file: &mut Counted<'_, File>, end: u64) -> io::Result<u32> {
+    let mut bytes = Vec::with_capacity(GUARD as usize);
+    let length = end.min(GUARD);
+    read_at(file, end - length, length as usize, &mut bytes)?;
+    Ok(crc32fast::hash(&bytes))
+}

@@ -1,0 +1,235 @@
+//! All session files below some folders, by their names and stamps alone: nothing is opened.
+
+use std::fs::{self, DirEntry, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use session_core::history::{FileKind, FolderKind, Notice, NoticeKind, SessionFile, SessionRoot};
+use session_core::{NativeId, TranscriptFormat};
+
+use crate::find::{is_absent, is_same};
+use crate::pool;
+use crate::stamp::Stamp;
+
+/// A session file that was seen.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) path: PathBuf,
+    pub(crate) file: SessionFile,
+    pub(crate) stamp: Stamp,
+    pub(crate) archived: bool,
+}
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub(crate) struct Walked {
+    pub(crate) files: Vec<Seen>,
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// How to walk.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Walk<'a> {
+    pub(crate) format: &'a dyn TranscriptFormat,
+    /// The state dir, as a real path, where the roots are in one: it is never left.
+    pub(crate) state_dir: Option<&'a Path>,
+    /// Whether the files of helpers are wanted.
+    pub(crate) sidechains: bool,
+    /// The one session that is wanted; `None`: all.
+    pub(crate) only: Option<&'a NativeId>,
+    /// How many entries of folders are looked at.
+    pub(crate) limit: usize,
+}
+
+/// A folder to look into.
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
+    /// Its path below the root.
+    below: PathBuf,
+    depth: u8,
+    archived: bool,
+}
+
+/// What a folder holds.
+#[derive(Debug, Default)]
+struct Looked {
+    folders: Vec<Folder>,
+    found: Walked,
+}
+
+pub(crate) fn notice(path: &Path, why: impl ToString) -> Notice {
+    Notice { path: path.to_owned(), offset: None, kind: NoticeKind::Unreadable(why.to_string()) }
+}
+
+impl Walk<'_> {
+    /// Walks the roots, level by level. A root that is not there holds nothing.
+    pub(crate) fn run(&self, roots: &[SessionRoot]) -> Walked {
+        let mut walked = Walked::default();
+        let left = AtomicUsize::new(self.limit);
+        let mut level = Vec::new();
+        for SessionRoot { folder, depth, archived } in roots {
+            match self.is_outside(folder) {
+                Ok(false) => level.push(Folder {
+                    path: folder.clone(),
+                    below: PathBuf::new(),
+                    depth: *depth,
+                    archived: *archived,
+                }),
+                Ok(true) => walked.notices.push(notice(folder, "it leads out of the state dir")),
+                Err(error) if is_absent(&error) => {}
+                Err(error) => walked.notices.push(notice(folder, error)),
+            }
+        }
+        while !level.is_empty() {
+            let looked = pool::map(&level, 2, || (), |(), folder| self.look(folder, &left));
+            level.clear();
+            for Looked { folders, found } in looked {
+                level.extend(folders);
+                walked.files.extend(found.files);
+                walked.notices.extend(found.notices);
+            }
+        }
+        walked
+    }
+
+    /// Looks for the one session at the places that its id alone tells: in each root, and in each folder of one.
+    pub(crate) fn probe(&self, roots: &[SessionRoot]) -> Walked {
+        let mut walked = Walked::default();
+        let names = self.only.map(|id| self.format.file_names(id)).unwrap_or_default();
+        if names.is_empty() {
+            return walked;
+        }
+        for SessionRoot { folder, depth, archived } in roots {
+            let mut probe = |folder: &Path, below: &Path| {
+                for name in &names {
+                    let file = self.format.session_file(&below.join(name));
+                    // An id that is a path is none.
+                    let Some(file) = file.filter(|file| self.wants(file)) else { continue };
+                    let path = folder.join(name);
+                    let metadata = match path.symlink_metadata() {
+                        Ok(metadata) if metadata.is_symlink() => self.through_link(&path),
+                        metadata => metadata,
+                    };
+                    walked.add(path, metadata, *archived, file);
+                }
+            };
+            if !matches!(self.is_outside(folder), Ok(false)) {
+                continue;
+            }
+            probe(folder, Path::new(""));
+            let Ok(children) = fs::read_dir(folder) else { continue };
+            for child in children.flatten().filter(|_| *depth > 0) {
+                let (name, kind) = (child.file_name(), child.file_type());
+                let enters = kind.is_ok_and(|kind| {
+                    kind.is_dir() || (kind.is_symlink() && self.state_dir.is_none() && child.path().is_dir())
+                });
+                if enters && self.format.folder(Path::new(&name)) == FolderKind::Sessions {
+                    probe(&child.path(), Path::new(&name));
+                }
+            }
+        }
+        walked
+    }
+
+    fn is_outside(&self, path: &Path) -> io::Result<bool> {
+        let Some(dir) = self.state_dir else { return Ok(false) };
+        Ok(!path.canonicalize()?.starts_with(dir))
+    }
+
+    fn look(&self, folder: &Folder, left: &AtomicUsize) -> Looked {
+        let mut looked = Looked::default();
+        let children = match fs::read_dir(&folder.path) {
+            Ok(children) => children,
+            Err(error) => {
+                // What went away meanwhile holds nothing; a file in the place of a folder neither.
+                if !is_absent(&error) {
+                    looked.found.notices.push(notice(&folder.path, error));
+                }
+                return looked;
+            }
+        };
+        for child in children {
+            if left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err() {
+                let kind = NoticeKind::LimitReached;
+                looked.found.notices.push(Notice { path: folder.path.clone(), offset: None, kind });
+                return looked;
+            }
+            match child {
+                Ok(child) => self.child(folder, &child, &mut looked),
+                Err(error) => {
+                    looked.found.notices.push(notice(&folder.path, error));
+                    return looked;
+                }
+            }
+        }
+        looked
+    }
+
+    fn child(&self, folder: &Folder, child: &DirEntry, looked: &mut Looked) {
+        let Ok(kind) = child.file_type() else { return };
+        let below = folder.below.join(child.file_name());
+        if let Some(file) = self.format.session_file(&below) {
+            if self.wants(&file) {
+                let path = child.path();
+                let linked = kind.is_symlink();
+                let metadata = if linked { self.through_link(&path) } else { child.metadata() };
+                looked.found.add(path, metadata, folder.archived, file);
+            }
+            return;
+        }
+        let holds = |below: &Path| match self.format.folder(below) {
+            FolderKind::Sessions => true,
+            FolderKind::Sidechains => self.sidechains,
+            FolderKind::Other => false,
+        };
+        let Some(depth) = folder.depth.checked_sub(1) else { return };
+        if !(kind.is_dir() || kind.is_symlink()) || !holds(&below) {
+            return;
+        }
+        let path = child.path();
+        if kind.is_symlink() {
+            match fs::metadata(&path) {
+                Ok(metadata) if !metadata.is_dir() => return,
+                // In a state dir, a link may lead back, or into another mailbox.
+                Ok(_) if self.state_dir.is_some() => {
+                    return looked.found.notices.push(notice(&path, "a link to a folder is not entered"));
+                }
+                Ok(_) => {}
+                Err(error) if is_absent(&error) => return,
+                Err(error) => return looked.found.notices.push(notice(&path, error)),
+            }
+        }
+        looked.folders.push(Folder { path, below, depth, archived: folder.archived });
+    }
+
+    fn wants(&self, file: &SessionFile) -> bool {
+        (file.kind == FileKind::Session || self.sidechains) && self.only.is_none_or(|id| *id == file.id)
+    }
+
+    fn through_link(&self, path: &Path) -> io::Result<Metadata> {
+        let metadata = fs::metadata(path)?;
+        if let Some(dir) = self.state_dir {
+            let real = path.canonicalize()?;
+            if !real.starts_with(dir) || !is_same(&metadata, &real.symlink_metadata()?) {
+                return Err(io::Error::other("it leads out of the state dir"));
+            }
+        }
+        Ok(metadata)
+    }
+}
+
+impl Walked {
+    fn add(&mut self, path: PathBuf, metadata: io::Result<Metadata>, archived: bool, file: SessionFile) {
+        match metadata {
+            Ok(metadata) if metadata.is_file() => {
+                self.files.push(Seen { path, file, stamp: Stamp::of(&metadata), archived });
+            }
+            Ok(_) => self.notices.push(notice(&path, "it is no regular file")),
+            // It went away, or the link leads nowhere.
+            Err(error) if is_absent(&error) => {}
+            Err(error) => self.notices.push(notice(&path, error)),
+        }
+    }
+}
