@@ -6,6 +6,7 @@ mod listing;
 mod overview;
 mod page;
 mod restored;
+mod search;
 
 pub use entry::{Block, Entry, EntryKind};
 pub use facts::{FileKind, FolderKind, LineFacts, LineRole, RawTime, RecordId, SessionFile, SessionRoot};
@@ -16,3 +17,4 @@ pub use listing::{
 pub use overview::{ListedSession, SessionsListing, SessionsQuery, Unlisted};
 pub use page::{Cursor, Located, PageQuery, Span, TranscriptPage};
 pub use restored::{Boundary, OpenCall, Restored};
+pub use search::{Hit, HitPlace, Search, SearchQuery, Searched};

@@ -8,16 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use session_core::error::CatalogError;
-use session_core::history::{Cursor, ListQuery, Listing, PageQuery, SessionEntry, SessionRoot, SessionSource, TranscriptPage};
+use session_core::history::{ListQuery, Listing, PageQuery, Restored, Search, SearchQuery, SessionEntry, SessionRoot, SessionSource, TranscriptPage};
 use session_core::{
     Conversation, Inspection, Mend, NativeId, Places, Presence, SessionCatalog, SessionQuery,
     TranscriptFormat, async_trait,
 };
 
-use crate::find::{Found, find, is_denied, open};
-use crate::follow::Follow;
+use crate::find::{Found, find, is_denied};
 use crate::list::Lister;
-use crate::page::{Limits, Transcript, page};
+use crate::page::{Limits, page};
+use crate::restore::restore;
 use crate::mend::{end_last_line, number_records, stays_in, unarchive};
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
 use crate::stamp::now;
@@ -25,8 +25,8 @@ use crate::stamp::now;
 /// A catalog of sessions that lie in one file each.
 #[derive(Debug, Clone)]
 pub struct FileCatalog<F> {
-    format: Arc<F>,
-    search_limit: usize,
+    pub(crate) format: Arc<F>,
+    pub(crate) search_limit: usize,
     index: Option<Arc<Path>>,
 }
 
@@ -46,12 +46,6 @@ impl<F: TranscriptFormat> FileCatalog<F> {
     pub const fn search_limit(mut self, entries: usize) -> Self {
         self.search_limit = entries;
         self
-    }
-
-    /// Follows the transcript of a session from a place on, or from its beginning. Nothing is read before the first step.
-    #[must_use]
-    pub fn follow(&self, source: SessionSource, from: Option<Cursor>) -> Follow {
-        Follow::new(Arc::<F>::clone(&self.format), source, from)
     }
 
     /// Keeps what lists read in this file, so that the next one reads what was added alone; default: nothing is kept. It is a
@@ -121,25 +115,6 @@ impl<F: TranscriptFormat> FileCatalog<F> {
         done.await.unwrap_or_else(|error| {
             Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
         })
-    }
-
-    /// Opens a file that was found before, and does something with it, on the blocking pool.
-    async fn with_source<T: Send + 'static>(
-        &self,
-        source: &SessionSource,
-        work: impl FnOnce(Transcript<'_>) -> io::Result<T> + Send + 'static,
-    ) -> Result<T, CatalogError> {
-        let (format, source) = (Arc::clone(&self.format), source.clone());
-        let path = source.path.clone();
-        let done = tokio::task::spawn_blocking(move || {
-            let path = source.path;
-            let file = open_source(&*format, &path, source.state_dir.as_deref())?;
-            let metadata = file.metadata().map_err(|error| failed(&path, error))?;
-            let transcript = Transcript { format: &*format, path: &path, file: &file, metadata: &metadata };
-            work(transcript).map_err(|error| failed(&path, error))
-        });
-        done.await
-            .unwrap_or_else(|error| Err(CatalogError { path, source: io::Error::other(error).into() }))
     }
 }
 
@@ -241,6 +216,33 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
         self.with_source(source, move |transcript| page(transcript, &query, Limits::PAGE)).await
     }
 
+    /// # Errors
+    /// [`CatalogError`] when the file is not there or cannot be read.
+    ///
+    /// # Cancel safety
+    /// Nothing is written. A dropped future leaves the read running to its end on the blocking pool.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn restore(&self, _: &NativeId, source: &SessionSource) -> Result<Restored, CatalogError> {
+        let state_dir = source.state_dir.clone();
+        self.with_source(source, move |transcript| restore(transcript, state_dir.as_deref())).await
+    }
+
+    /// # Errors
+    /// [`CatalogError`] when it is not known where sessions lie, or nothing is searched for. What cannot be read is told on
+    /// the way.
+    ///
+    /// # Cancel safety
+    /// Nothing is written. Dropping the search ends it at the next line.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn search(&self, query: &SearchQuery) -> Result<Box<dyn Search>, CatalogError> {
+        self.begin_search(query)
+    }
+
+    /// # Errors
     /// [`CatalogError`] when it is not known where sessions lie. What cannot be read is a notice in the list.
     ///
     /// # Cancel safety
@@ -269,7 +271,7 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
 }
 
 /// A packed file may hold anything: that is no answer.
-fn readable(format: &dyn TranscriptFormat, found: Found) -> Result<Found, CatalogError> {
+pub(crate) fn readable(format: &dyn TranscriptFormat, found: Found) -> Result<Found, CatalogError> {
     match &found {
         Found::File(path, _)
             if path.file_name().and_then(OsStr::to_str).is_some_and(|name| format.is_packed(name)) =>
@@ -277,21 +279,6 @@ fn readable(format: &dyn TranscriptFormat, found: Found) -> Result<Found, Catalo
             Err(failed(path, io::Error::new(io::ErrorKind::Unsupported, "it is packed")))
         }
         _ => Ok(found),
-    }
-}
-
-/// A file that was found before: now it has to be there.
-pub(crate) fn open_source(
-    format: &dyn TranscriptFormat,
-    path: &Path,
-    state_dir: Option<&Path>,
-) -> Result<File, CatalogError> {
-    match readable(format, open(path, state_dir)?)? {
-        Found::File(_, file) => Ok(file),
-        Found::Nothing => Err(failed(path, io::Error::new(io::ErrorKind::NotFound, "it is not there"))),
-        Found::Unusable(_) => {
-            Err(failed(path, io::Error::new(io::ErrorKind::PermissionDenied, "it may not be read")))
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod chain;
+mod marks;
 mod notes;
 mod part;
 mod replies;
@@ -18,6 +19,7 @@ use session_core::{NativeId, Timestamp, TranscriptFormat, Usage};
 
 use self::blocks::{Block, Blocks};
 use self::chain::{Chain, Place, Taken};
+use self::marks::Marks;
 use self::notes::Notes;
 use self::part::{Part, Tail};
 pub(crate) use self::replies::Replies;
@@ -71,6 +73,9 @@ pub(crate) struct Digest {
     /// What is needed for going on, and not for a list.
     #[serde(skip)]
     memory: Memory,
+    /// What a restore asks for, and no list.
+    #[serde(skip)]
+    pub(crate) marks: Marks,
 }
 
 /// What is remembered of single records.
@@ -168,6 +173,9 @@ impl Digest {
         for (reply, spent) in part.spent {
             self.memory.replies.take(reply, spent);
         }
+        for mark in part.marks {
+            self.marks.take(mark);
+        }
         for (offset, kind) in part.notices {
             self.note(offset, kind);
         }
@@ -181,7 +189,10 @@ impl Digest {
                 Taken::New => {}
             }
             match step.place {
-                Place::Boundary => self.compactions += 1,
+                Place::Boundary => {
+                    self.compactions += 1;
+                    self.marks.boundary(step.offset, self.turns);
+                }
                 Place::RolledBack(turns) => self.turns = self.turns.saturating_sub(turns),
                 _ => self.turns += turn,
             }

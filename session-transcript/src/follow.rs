@@ -9,9 +9,10 @@ use session_core::TranscriptFormat;
 use session_core::error::CatalogError;
 use session_core::history::{Cursor, Located, Notice, NoticeKind, SessionSource};
 
-use crate::catalog::{failed, open_source};
+use crate::catalog::failed;
 use crate::find::is_absent;
 use crate::page::{Limits, Spot, Transcript};
+use crate::source::open_source;
 
 /// How long to wait for more: twice as long each time that nothing came, up to the second.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));

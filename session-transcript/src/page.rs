@@ -14,7 +14,7 @@ use session_core::history::{
 
 pub(crate) use self::cursor::{Spot, Stale};
 use crate::lines::glued;
-use self::lines::{Backwards, Forwards, Line};
+pub(crate) use self::lines::{Backwards, Forwards, Line};
 
 /// How much a page may hold.
 #[derive(Debug, Clone, Copy)]
@@ -109,8 +109,31 @@ impl Transcript<'_> {
         Located { entry, path: self.path.to_owned(), span: Some(Span { offset, bytes }), line: None }
     }
 
+    /// What a line holds, where it lies, and what there is to say of it.
+    pub(crate) fn read_located(self, line: Line<'_>, notices: &mut Vec<Notice>) -> Option<Located> {
+        match self.read(line, notices) {
+            Read::Entry(offset, length, entry) => Some(self.located(offset, length, entry)),
+            Read::Blank | Read::Nothing => None,
+        }
+    }
+
+    /// The record of the line that begins there, and whether it is a boundary that says what was kept.
+    pub(crate) fn line_at(self, offset: u64) -> io::Result<Option<(Located, bool)>> {
+        let mut lines = Forwards::new(self.file, offset, self.metadata.len(), Limits::PAGE.line);
+        let Some(line) = lines.next()? else { return Ok(None) };
+        let text = line.text.unwrap_or_default();
+        Ok(match self.read(line, &mut Vec::new()) {
+            Read::Entry(at, length, entry) => {
+                let skipped = usize::try_from(at - offset).unwrap_or_default();
+                let facts = self.format.facts(&text[skipped..]);
+                Some((self.located(at, length, entry), facts.is_some_and(|facts| facts.anchored)))
+            }
+            Read::Blank | Read::Nothing => None,
+        })
+    }
+
     /// So many turns before a place; `None`: before the end.
-    fn back(self, end: Option<u64>, turns: usize, limits: Limits) -> io::Result<TranscriptPage> {
+    pub(crate) fn back(self, end: Option<u64>, turns: usize, limits: Limits) -> io::Result<TranscriptPage> {
         let size = self.metadata.len();
         let mut lines = Backwards::new(self.file, end.unwrap_or(size), limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
