@@ -8,6 +8,7 @@ mod list;
 mod list_hostile;
 mod mend;
 mod pages;
+mod said;
 mod search;
 mod words;
 mod talk;
