@@ -9,6 +9,7 @@ mod replies;
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use session_core::history::{
@@ -26,6 +27,9 @@ pub(crate) use self::replies::Replies;
 
 /// How much is read at once.
 const BLOCK: usize = 256 << 10;
+
+/// The same where threads wait for each other.
+const WIDE: usize = 1 << 20;
 
 /// How many notices are kept; of others, it is known how many there were.
 const NOTICES: usize = 32;
@@ -96,6 +100,78 @@ pub(crate) enum Folded {
     Anew,
 }
 
+/// A file that several threads read in turn.
+#[derive(Debug)]
+struct Lines<R> {
+    /// The blocks, and the number of the next one.
+    blocks: Mutex<(Blocks<R>, u64)>,
+    turn: Condvar,
+}
+
+/// What the parts go into, the number of the part that is next, and how it ended.
+type Sink<'a> = Mutex<(&'a mut Digest, u64, io::Result<Folded>)>;
+
+/// A part that others wait for: should its reader panic, they do not wait for ever.
+struct Awaited<'a, 'b> {
+    turn: &'a Condvar,
+    sink: &'a Sink<'b>,
+}
+
+impl Drop for Awaited<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+            (sink.1, sink.2) = (u64::MAX, Err(io::Error::other("a reader panicked")));
+            self.turn.notify_all();
+        }
+    }
+}
+
+impl<R: Read> Lines<R> {
+    /// Reads blocks as long as there are some, and hands on each when it is its turn.
+    fn fold(&self, format: &dyn TranscriptFormat, sink: &Sink<'_>) {
+        let mut buffer = Vec::new();
+        loop {
+            let (block, number) = {
+                let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+                let number = blocks.1;
+                blocks.1 += 1;
+                (blocks.0.next(buffer), number)
+            };
+            let guard = Awaited { turn: &self.turn, sink };
+            let read = match block {
+                Ok(Some(block)) => {
+                    // Only the first block can begin with the end of a line that was there before.
+                    let part = (number > 0).then(|| Part::read(format, &block));
+                    Ok(Some((block, part)))
+                }
+                Ok(None) => Ok(None),
+                Err(error) => Err(error),
+            };
+            let sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sink =
+                self.turn.wait_while(sink, |sink| sink.1 < number).unwrap_or_else(PoisonError::into_inner);
+            drop(guard);
+            sink.1 = sink.1.saturating_add(1);
+            self.turn.notify_all();
+            match (&sink.2, read) {
+                (Ok(Folded::Done), Ok(Some((mut block, part)))) => {
+                    if sink.0.take_block(format, &mut block, part) == Folded::Anew {
+                        sink.2 = Ok(Folded::Anew);
+                        return;
+                    }
+                    buffer = block.recycle();
+                }
+                (Ok(Folded::Done), Err(error)) => {
+                    sink.2 = Err(error);
+                    return;
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
 impl Digest {
     /// Folds what comes after [`folded`](Self::folded) bytes; `input` begins there and ends where the file did when it was
     /// opened. After [`Folded::Anew`] or an error, it is of no use any more.
@@ -106,11 +182,7 @@ impl Digest {
             return Ok(Folded::Anew);
         }
         while let Some(mut block) = blocks.next(buffer)? {
-            if self.open && !self.end_line(&mut block) {
-                return Ok(Folded::Anew);
-            }
-            let part = Part::read(format, &block);
-            if self.take(part, &block) == Folded::Anew {
+            if self.take_block(format, &mut block, None) == Folded::Anew {
                 return Ok(Folded::Anew);
             }
             buffer = block.recycle();
@@ -129,7 +201,23 @@ impl Digest {
         if threads < 2 {
             return self.fold(format, input);
         }
-        self.fold(format, input)
+        if !self.begin() {
+            return Ok(Folded::Anew);
+        }
+        let lines =
+            Lines { blocks: Mutex::new((Blocks::new(input, self.folded, WIDE), 0)), turn: Condvar::new() };
+        let sink = Mutex::new((self, 0, Ok(Folded::Done)));
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|| lines.fold(format, &sink));
+            }
+            lines.fold(format, &sink);
+        });
+        let (digest, _, folded) = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(Folded::Done) = folded {
+            digest.finish();
+        }
+        folded
     }
 
     /// Whether it can go on.
@@ -141,6 +229,14 @@ impl Digest {
         self.lines -= u64::from(self.torn);
         self.torn = false;
         self.memory.present
+    }
+
+    fn take_block(&mut self, format: &dyn TranscriptFormat, block: &mut Block, part: Option<Part>) -> Folded {
+        if self.open && !self.end_line(block) {
+            return Folded::Anew;
+        }
+        let part = part.unwrap_or_else(|| Part::read(format, block));
+        self.take(part, block)
     }
 
     /// The last line was whole and had no end; now it has to end, or it was none.
@@ -307,6 +403,16 @@ impl Digest {
         let all = self.notices.iter().cloned().chain(torn);
         let notices = all.map(|(offset, kind)| Notice { path: path.to_owned(), offset: Some(offset), kind });
         (notices.collect(), self.notices_left_out)
+    }
+
+    /// What has to be kept beside it, for going on and for totals over several files. It is of no use in a list.
+    pub(crate) const fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Gives back what was kept beside it. Without it, a fold begins anew.
+    pub(crate) fn remember(&mut self, memory: Memory) {
+        self.memory = memory;
     }
 
     /// What each reply cost, for a total over several files.

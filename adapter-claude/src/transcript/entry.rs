@@ -6,7 +6,7 @@ use session_core::Timestamp;
 use session_core::history::{Block, Entry, EntryKind, RawTime, TitleSource};
 
 use self::blocks::{Content, Message, NESTED, value, word};
-use super::json::{Json, has_control};
+use super::json::{Json, has_control, text};
 use super::prompt::{NOT_SAID, without_reminders};
 
 /// Kinds of lines that hold nothing of the talk.
@@ -36,9 +36,10 @@ const NOTES: &[&str] = &[
 
 /// What a line holds, as far as an entry needs it.
 #[derive(Debug, Default)]
-struct Line {
-    kind: Option<String>,
-    subtype: Option<String>,
+struct Line<'a> {
+    /// As they are written between their quotes.
+    kind: Option<&'a [u8]>,
+    subtype: Option<&'a [u8]>,
     uuid: Option<String>,
     parent: Option<String>,
     time: Option<Timestamp>,
@@ -78,18 +79,18 @@ pub(super) fn entry(line: &[u8]) -> Option<Entry> {
     read.entry(line)
 }
 
-impl Line {
-    fn read(line: &[u8]) -> Option<Self> {
+impl<'a> Line<'a> {
+    fn read(line: &'a [u8]) -> Option<Self> {
         let mut read = Self::default();
         let mut json = Json::new(line);
         json.object(|json, key| {
             match key {
-                b"type" => read.kind = word(json)?,
-                b"subtype" => read.subtype = word(json)?,
+                b"type" => read.kind = json.maybe_string()?,
+                b"subtype" => read.subtype = json.maybe_string()?,
                 b"uuid" => read.uuid = word(json)?,
                 b"parentUuid" => read.parent = word(json)?,
                 b"timestamp" => {
-                    read.time = word(json)?.and_then(|text| RawTime::Text(text.into()).read());
+                    read.time = json.maybe_string()?.and_then(|raw| RawTime::Text(text(raw)).read());
                 }
                 b"customTitle" | b"agentName" | b"aiTitle" | b"summary" => read.title = word(json)?,
                 b"message" => read.message = Message::read(json)?,
@@ -108,14 +109,14 @@ impl Line {
 
     /// `None`: it has no type, so it is no record.
     fn entry(mut self, line: &[u8]) -> Option<Entry> {
-        let name = self.kind.take()?;
-        let message = self.message.take();
+        let name = text(self.kind?);
+        let mut message = self.message.take();
         let (model, usage, reply) = message
-            .as_ref()
-            .map(|message| (message.model.clone(), message.usage, message.id.clone()))
+            .as_mut()
+            .map(|message| (message.model.take(), message.usage, message.id.take()))
             .unwrap_or_default();
         let mut queued = false;
-        let kind = match (name.as_str(), message) {
+        let kind = match (&*name, message) {
             ("user", Some(message)) => self.of_user(message.content),
             ("assistant", Some(message)) => EntryKind::Reply(message.content.blocks),
             ("attachment", _) => {
@@ -123,21 +124,21 @@ impl Line {
                 queued = attachment.is_prompt();
                 attachment.kind()
             }
-            ("system", _) => match self.subtype.as_deref() {
-                Some("compact_boundary") => EntryKind::Boundary,
-                Some(subtype) => EntryKind::Note(format!("system/{subtype}")),
-                None => EntryKind::Note(name),
+            ("system", _) => match self.subtype {
+                Some(b"compact_boundary") => EntryKind::Boundary,
+                Some(subtype) => EntryKind::Note(format!("system/{}", text(subtype))),
+                None => EntryKind::Note(name.into_owned()),
             },
             ("custom-title" | "agent-name" | "ai-title" | "summary", _) => {
-                let source = match name.as_str() {
+                let source = match &*name {
                     "custom-title" | "agent-name" => TitleSource::Given,
                     "ai-title" => TitleSource::Agent,
                     _ => TitleSource::Summary,
                 };
                 EntryKind::Title { source, text: self.title.take().unwrap_or_default() }
             }
-            (known, _) if NOTES.contains(&known) => EntryKind::Note(name),
-            _ => EntryKind::Unknown { name, record: value(line) },
+            (known, _) if NOTES.contains(&known) => EntryKind::Note(name.into_owned()),
+            _ => EntryKind::Unknown { name: name.into_owned(), record: value(line) },
         };
         let is_reply = matches!(kind, EntryKind::Reply(_));
         Some(Entry {

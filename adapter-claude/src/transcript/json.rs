@@ -46,9 +46,12 @@ impl<'a> Json<'a> {
         self.take(b'"')?;
         let begin = self.at;
         loop {
-            let quote = self.at + memchr::memchr(b'"', self.text.get(self.at..)?)?;
+            let quote = self.at + quote(self.text.get(self.at..)?)?;
             self.at = quote + 1;
             let inside = &self.text[begin..quote];
+            if inside.last() != Some(&b'\\') {
+                return Some(inside);
+            }
             let escapes = inside.iter().rev().take_while(|byte| **byte == b'\\').count();
             if escapes % 2 == 0 {
                 return Some(inside);
@@ -135,7 +138,7 @@ impl<'a> Json<'a> {
             self.peek()?;
             let key = self.string()?;
             self.take(b':')?;
-            if key.contains(&b'\\') {
+            if has_escape(key) {
                 each(self, text(key).as_bytes())?;
             } else {
                 each(self, key)?;
@@ -175,10 +178,41 @@ impl<'a> Json<'a> {
     }
 }
 
+/// Where the next quote is. Most strings are short: those are looked at eight bytes at a time.
+#[inline]
+fn quote(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    for word in text.chunks_exact(8).take(5) {
+        let found = equal(u64::from_le_bytes(word.try_into().expect("chunks of eight")), b'"');
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    memchr::memchr(b'"', &text[at..]).map(|more| at + more)
+}
+
+/// The high bit of each byte that is this one; above the lowest such bit, others may be set.
+const fn equal(word: u64, byte: u8) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    let other = word ^ (ONES * byte as u64);
+    other.wrapping_sub(ONES) & !other & (ONES << 7)
+}
+
+/// Whether there is a backslash.
+#[inline]
+fn has_escape(text: &[u8]) -> bool {
+    let mut words = text.chunks_exact(8);
+    let any = words.by_ref().fold(0, |any, word| {
+        any | equal(u64::from_le_bytes(word.try_into().expect("chunks of eight")), b'\\')
+    });
+    any != 0 || words.remainder().iter().any(|byte| *byte == b'\\')
+}
+
 /// What a string says, by what is written between its quotes. What is no text in it becomes the replacement character.
 pub(super) fn text(raw: &[u8]) -> Cow<'_, str> {
-    let written = String::from_utf8_lossy(raw);
-    if memchr::memchr(b'\\', raw).is_none() {
+    let written = std::str::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed);
+    if !has_escape(raw) {
         return written;
     }
     let quoted = format!("\"{written}\"");

@@ -95,7 +95,8 @@ impl Talk {
 }
 
 impl Notes {
-    pub(super) fn take(&mut self, facts: &LineFacts<'_>) {
+    /// Takes a line, and says at which time it was written.
+    pub(super) fn take(&mut self, facts: &LineFacts<'_>) -> Option<i64> {
         match &facts.role {
             LineRole::Title { source, text } => {
                 let title = match source {
@@ -117,14 +118,14 @@ impl Notes {
         let talk = if facts.sidechain { &mut self.helpers } else { &mut self.main };
         talk.lines += u64::from(is_talk(facts));
         talk.take(facts);
-        if let Some(time) = facts.time.as_ref().and_then(millis) {
-            self.began.get_or_insert(time);
-            self.updated = Some(time);
-        }
+        let time = facts.time.as_ref().and_then(millis);
+        self.began = self.began.or(time);
+        self.updated = time.or(self.updated);
         self.kind = self.kind.or(facts.kind);
         if self.origin.is_none() {
             self.origin = facts.origin.as_deref().map(str::to_owned);
         }
+        time
     }
 
     /// Takes what later lines say.

@@ -106,7 +106,7 @@ impl Part {
 
     fn take(&mut self, facts: &LineFacts<'_>, offset: u64) {
         self.records += 1;
-        self.notes.take(facts);
+        let time = self.notes.take(facts);
         self.marks.extend(Mark::of(facts, offset));
         if let LineRole::Reply { reply: Some(reply), usage, .. } = &facts.role {
             self.spend(
@@ -120,10 +120,8 @@ impl Part {
         if facts.sidechain {
             let turn = matches!(facts.role, LineRole::Prompt { queued: false, .. });
             self.side_turns += u64::from(turn);
-        } else if let LineRole::RolledBack(_) = facts.role {
-            self.step(facts, offset);
-        } else if is_talk(facts) {
-            self.step(facts, offset);
+        } else if is_talk(facts) || matches!(facts.role, LineRole::RolledBack(_)) {
+            self.step(facts, time, offset);
         }
     }
 
@@ -135,7 +133,7 @@ impl Part {
         }
     }
 
-    fn step(&mut self, facts: &LineFacts<'_>, offset: u64) {
+    fn step(&mut self, facts: &LineFacts<'_>, time: Option<i64>, offset: u64) {
         let place = match &facts.role {
             LineRole::Prompt { queued: true, .. } => Place::Queued,
             LineRole::Prompt { .. } => Place::Prompt,
@@ -154,6 +152,7 @@ impl Part {
             logical_parent: facts.logical_parent,
             counts: message && !facts.meta,
             print: facts.print.filter(|_| message),
+            time,
             offset,
         });
     }

@@ -1,10 +1,13 @@
 //! What replies cost, each once.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use serde::{Deserialize, Serialize};
 use session_core::Usage;
 use session_core::history::RecordId;
+
+use super::chain::Secret;
 
 /// What a reply cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +44,7 @@ impl Spent {
 /// Replies, and what each cost.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Replies {
-    all: HashMap<u128, Spent>,
+    all: HashMap<u128, Spent, Secret>,
     /// The reply of the last lines, and what was known of it before them.
     last: Option<(u128, Option<Spent>)>,
 }
@@ -53,8 +56,8 @@ impl Replies {
         let before = match self.last {
             Some((last, before)) if last == reply.0 => before,
             _ => match &known {
-                std::collections::hash_map::Entry::Occupied(known) => Some(*known.get()),
-                std::collections::hash_map::Entry::Vacant(_) => None,
+                Entry::Occupied(known) => Some(*known.get()),
+                Entry::Vacant(_) => None,
             },
         };
         self.last = Some((reply.0, before));

@@ -37,10 +37,35 @@ pub(super) fn word(json: &mut Json<'_>) -> Option<Option<String>> {
 
 /// What a string says, by what is written, with its quotes. What is no text in it becomes the replacement character.
 pub(super) fn owned(raw: &[u8]) -> String {
+    let inside = raw.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(raw);
+    if let Some(text) = std::str::from_utf8(inside).ok().and_then(unescaped) {
+        return text;
+    }
     serde_json::from_slice(raw).unwrap_or_else(|_| {
         let written = String::from_utf8_lossy(raw);
         serde_json::from_str(&without_lone_surrogates(&written)).unwrap_or_else(|_| written.into_owned())
     })
+}
+
+/// The text without its escapes, piece by piece. `None`: it has one that is seldom.
+fn unescaped(written: &str) -> Option<String> {
+    let mut text = String::with_capacity(written.len());
+    let mut rest = written;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        text.push_str(&rest[..at]);
+        text.push(match rest.as_bytes().get(at + 1)? {
+            b'n' => '\n',
+            b't' => '\t',
+            b'"' => '"',
+            b'\\' => '\\',
+            b'/' => '/',
+            b'r' => '\r',
+            _ => return None,
+        });
+        rest = &rest[at + 2..];
+    }
+    text.push_str(rest);
+    Some(text)
 }
 
 /// The value. One that is no JSON, or too much of it, is given as the text that was written.
