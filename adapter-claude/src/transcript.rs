@@ -163,6 +163,10 @@ impl TranscriptFormat for ClaudeTranscripts {
         vec![format!("{id}.jsonl")]
     }
 
+    fn title_mark(&self) -> Option<&str> {
+        Some("-title\"")
+    }
+
     fn facts<'a>(&self, line: &'a [u8]) -> Option<LineFacts<'a>> {
         facts::facts(line)
     }

@@ -6,14 +6,23 @@ use std::path::{Path, PathBuf};
 
 use rejoin::adapters::{ClaudeTranscripts, CodexTranscripts};
 use rejoin::core::history::{Depth, ListQuery, Listing};
-use rejoin::core::{EnvMap, NativeId, SessionCatalog as _, TranscriptFormat};
+use rejoin::core::{NativeId, SessionCatalog as _, TranscriptFormat};
 use rejoin::transcript::FileCatalog;
 use tokio::runtime::Runtime;
 
 use crate::{Bench, floors};
 
-fn query(dir: &Path, depth: Depth) -> ListQuery {
-    ListQuery { state_dir: Some(dir.to_owned()), depth, ..ListQuery::default() }
+fn query(depth: Depth) -> ListQuery {
+    ListQuery { depth, ..ListQuery::default() }
+}
+
+/// The agent's own place.
+fn claude_of(dir: &Path) -> ClaudeTranscripts {
+    ClaudeTranscripts::new([("CLAUDE_CONFIG_DIR", dir)].into_iter().collect())
+}
+
+fn codex_of(dir: &Path) -> CodexTranscripts {
+    CodexTranscripts::new([("CODEX_HOME", dir)].into_iter().collect())
 }
 
 fn list<F: TranscriptFormat>(runtime: &Runtime, catalog: &FileCatalog<F>, query: &ListQuery) -> Listing {
@@ -29,8 +38,8 @@ fn scratch() -> tempfile::TempDir {
 pub(crate) fn claude(bench: &mut Bench<'_>) {
     let dir = bench.corpus.join("claude");
     let projects = dir.join("projects");
-    let format = || ClaudeTranscripts::new(EnvMap::default());
-    let (quick, exact) = (query(&dir, Depth::Quick), query(&dir, Depth::Exact));
+    let format = || claude_of(&dir);
+    let (quick, exact) = (query(Depth::Quick), query(Depth::Exact));
     let (rounds, whole) = (bench.args.rounds, bench.args.whole);
     let scratch = scratch();
     let index = scratch.path().join("index");
@@ -42,7 +51,9 @@ pub(crate) fn claude(bench: &mut Bench<'_>) {
         "L1 list, no index; 64 KiB of both ends of each file",
         Some(1.0),
         rounds,
-        || drop(floors::read_ends(&projects, 1, true)),
+        || {
+            floors::read_ends(&projects, 1, true);
+        },
         |runtime| drop(list(runtime, &bare, &quick)),
     );
 
@@ -53,7 +64,9 @@ pub(crate) fn claude(bench: &mut Bench<'_>) {
         "L3 first index, all read; usage of each line, one thread",
         Some(0.6),
         whole,
-        || drop(floors::usage(&projects, 1)),
+        || {
+            floors::usage(&projects, 1);
+        },
         |runtime| {
             drop(fs::remove_file(&index));
             drop(list(runtime, &indexed, &exact));
@@ -63,7 +76,9 @@ pub(crate) fn claude(bench: &mut Bench<'_>) {
         "L3 the same; newlines counted, one thread",
         None,
         whole,
-        || drop(floors::newlines(&projects, 1)),
+        || {
+            floors::newlines(&projects, 1);
+        },
         |runtime| {
             drop(fs::remove_file(&index));
             drop(list(runtime, &indexed, &exact));
@@ -102,9 +117,8 @@ fn appended(bench: &mut Bench<'_>, projects: &Path, scratch: &Path) {
             own.push(to);
         }
     }
-    let exact = query(&dir, Depth::Exact);
-    let catalog =
-        |name: &str| FileCatalog::new(ClaudeTranscripts::new(EnvMap::default())).index(scratch.join(name));
+    let exact = query(Depth::Exact);
+    let catalog = |name: &str| FileCatalog::new(claude_of(&dir)).index(scratch.join(name));
     let (still, growing) = (catalog("still"), catalog("growing"));
     let mut lines = 0;
     let mut append = || {
@@ -131,9 +145,9 @@ fn appended(bench: &mut Bench<'_>, projects: &Path, scratch: &Path) {
         return;
     }
     for round in 0..=bench.args.rounds {
-        let unchanged = crate::timed(|| list(&runtime, &growing, &exact));
+        let unchanged = crate::timed(bench.args.cpu, || list(&runtime, &growing, &exact));
         append();
-        let changed = crate::timed(|| list(&runtime, &growing, &exact));
+        let changed = crate::timed(bench.args.cpu, || list(&runtime, &growing, &exact));
         // Back to an index that knows all of them.
         drop(fs::remove_file(scratch.join("growing")));
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -147,8 +161,8 @@ fn appended(bench: &mut Bench<'_>, projects: &Path, scratch: &Path) {
 
 pub(crate) fn codex(bench: &mut Bench<'_>) {
     let dir = bench.corpus.join("codex");
-    let catalog = FileCatalog::new(CodexTranscripts::new(EnvMap::default()));
-    let (quick, exact) = (query(&dir, Depth::Quick), query(&dir, Depth::Exact));
+    let catalog = FileCatalog::new(codex_of(&dir));
+    let (quick, exact) = (query(Depth::Quick), query(Depth::Exact));
     if bench.runtime.block_on(catalog.list(&quick)).is_err() {
         return;
     }
@@ -160,7 +174,9 @@ pub(crate) fn codex(bench: &mut Bench<'_>) {
         "L6 list of Codex, no index; 64 KiB of the beginning of each file",
         Some(1.0),
         rounds,
-        || drop(floors::read_ends(&dir, 4, false)),
+        || {
+            floors::read_ends(&dir, 4, false);
+        },
         |runtime| drop(list(runtime, &catalog, &quick)),
     );
 }
@@ -171,7 +187,7 @@ const TIMES: usize = 20;
 pub(crate) fn finds(bench: &mut Bench<'_>) {
     let dir = bench.corpus.join("claude");
     let projects = dir.join("projects");
-    let catalog = FileCatalog::new(ClaudeTranscripts::new(EnvMap::default()));
+    let catalog = FileCatalog::new(claude_of(&dir));
     let there: Vec<NativeId> = bench
         .manifest
         .sessions
@@ -191,17 +207,17 @@ pub(crate) fn finds(bench: &mut Bench<'_>) {
     // A third of what the quicker of two SDKs takes, which is 7.2 times this floor.
     bench.row("F1 20 found by id; 20 times an open in every project", Some(2.5), rounds, floor, |runtime| {
         for id in &there {
-            assert!(!runtime.block_on(catalog.find(id, Some(&dir))).unwrap().is_empty());
+            assert!(!runtime.block_on(catalog.find(id, None)).unwrap().is_empty());
         }
     });
     bench.row("F1 20 not found; 20 times an open in every project", Some(2.0), rounds, floor, |runtime| {
         for _ in 0..TIMES {
-            assert!(runtime.block_on(catalog.find(&missing, Some(&dir))).unwrap().is_empty());
+            assert!(runtime.block_on(catalog.find(&missing, None)).unwrap().is_empty());
         }
     });
     let codex_dir = bench.corpus.join("codex");
-    let codex = FileCatalog::new(CodexTranscripts::new(EnvMap::default()));
-    if bench.runtime.block_on(codex.find(&missing, Some(&codex_dir))).is_err() {
+    let codex = FileCatalog::new(codex_of(&codex_dir));
+    if bench.runtime.block_on(codex.find(&missing, None)).is_err() {
         return;
     }
     // A tenth of what Codex itself takes, which is 323 times this floor.
@@ -212,7 +228,7 @@ pub(crate) fn finds(bench: &mut Bench<'_>) {
         floor,
         |runtime| {
             for _ in 0..TIMES {
-                assert!(runtime.block_on(codex.find(&missing, Some(&codex_dir))).unwrap().is_empty());
+                assert!(runtime.block_on(codex.find(&missing, None)).unwrap().is_empty());
             }
         },
     );

@@ -85,7 +85,8 @@ fn is_true(bench: &mut Bench<'_>, path: &Path) {
     let expected: Vec<_> = expected.map(|prompt| (Some(prompt.uuid.clone()), prompt.offset)).collect();
     let page = last(&bench.runtime, path);
     let turns = page.entries.iter().filter(|located| located.entry.begins_turn());
-    let turns: Vec<_> = turns.map(|located| (located.entry.id.clone(), located.span.unwrap().offset)).collect();
+    let turns: Vec<_> =
+        turns.map(|located| (located.entry.id.clone(), located.span.unwrap().offset)).collect();
     if turns != expected {
         println!("| T1: NOT TRUE: {turns:?} |");
         bench.met = false;

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use crate::error::CatalogError;
 use crate::history::{
-    Entry, FolderKind, LineFacts, ListQuery, Listing, PageQuery, Restored, Search, SearchQuery, SessionEntry, SessionFile,
-    SessionRoot, SessionSource, TranscriptPage,
+    Entry, FolderKind, LineFacts, ListQuery, Listing, PageQuery, Restored, Search, SearchQuery, SessionEntry,
+    SessionFile, SessionRoot, SessionSource, TranscriptPage,
 };
 use crate::{Conversation, NativeId, Said, Version};
 
@@ -323,6 +323,12 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
 
     /// The folder in which the helpers of a session have files of their own, by the path of the session's file.
     fn helpers(&self, _path: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    /// A text that is in every line that holds a title which stands for the session, and in few others: so that titles are
+    /// found without a look at every line.
+    fn title_mark(&self) -> Option<&str> {
         None
     }
 

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use session_core::error::CatalogError;
-use session_core::history::{ListQuery, Listing, PageQuery, Restored, Search, SearchQuery, SessionEntry, SessionRoot, SessionSource, TranscriptPage};
+use session_core::history::{
+    ListQuery, Listing, PageQuery, Restored, Search, SearchQuery, SessionEntry, SessionRoot, SessionSource,
+    TranscriptPage,
+};
 use session_core::{
     Conversation, Inspection, Mend, NativeId, Places, Presence, SessionCatalog, SessionQuery,
     TranscriptFormat, async_trait,
@@ -16,9 +19,9 @@ use session_core::{
 
 use crate::find::{Found, find, is_denied};
 use crate::list::Lister;
+use crate::mend::{end_last_line, number_records, stays_in, unarchive};
 use crate::page::{Limits, page};
 use crate::restore::restore;
-use crate::mend::{end_last_line, number_records, stays_in, unarchive};
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
 use crate::stamp::now;
 

@@ -2,24 +2,24 @@
 
 mod blocks;
 mod chain;
+mod glance;
 mod marks;
 mod notes;
 mod part;
 mod replies;
+mod shown;
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use session_core::history::{
-    Ancestor, Descent, Notice, NoticeKind, Resumability, SessionEntry, SessionFile, SessionKind,
-    SessionSource, Title, TitleSource, Unresumable,
-};
-use session_core::{NativeId, Timestamp, TranscriptFormat, Usage};
+use session_core::history::{Notice, NoticeKind};
+use session_core::{TranscriptFormat, Usage};
 
 use self::blocks::{Block, Blocks};
 use self::chain::{Chain, Place, Taken};
+pub(crate) use self::glance::{Buffers, FIRST};
 use self::marks::Marks;
 use self::notes::Notes;
 use self::part::{Part, Tail};
@@ -332,71 +332,6 @@ impl Digest {
         digest
     }
 
-    /// The title that counts: one that was given, else the agent's, else a summary.
-    pub(crate) fn title(&self) -> Option<Title> {
-        let notes = &self.notes;
-        [
-            (&notes.given, TitleSource::Given),
-            (&notes.made_up, TitleSource::Agent),
-            (&notes.summary, TitleSource::Summary),
-        ]
-        .into_iter()
-        .find_map(|(title, source)| {
-            let text = title.as_ref().filter(|text| !text.trim().is_empty())?.clone();
-            Some(Title { text, source })
-        })
-    }
-
-    /// What a list shows of it.
-    pub(crate) fn entry(&self, file: &SessionFile, source: SessionSource) -> SessionEntry {
-        let notes = &self.notes;
-        let talk = notes.talk();
-        let kind = match file.kind {
-            session_core::history::FileKind::Sidechain => SessionKind::Sidechain,
-            session_core::history::FileKind::Session => notes.kind(),
-        };
-        let sidechain = kind == SessionKind::Sidechain && notes.main.lines == 0;
-        let turns = if sidechain { self.side_turns } else { self.turns };
-        let usage = if sidechain { self.usage_of_sidechains } else { self.running.unwrap_or(self.usage_new) };
-        let mut entry = SessionEntry::new(file.id.clone(), source);
-        entry.title = self.title();
-        entry.first_prompt = talk.first_prompt.clone().or_else(|| talk.first_command.clone());
-        entry.last_prompt = notes.last_noted.clone().or_else(|| talk.last_typed.clone());
-        entry.cwd.clone_from(&talk.cwd);
-        entry.last_cwd.clone_from(&talk.last_cwd);
-        entry.branch.clone_from(&talk.branch);
-        entry.began = notes.began.map(Timestamp::from_millis);
-        entry.updated = notes.updated.map(Timestamp::from_millis);
-        entry.turns = self.whole.then_some(turns);
-        entry.bytes = Some(self.bytes);
-        entry.parent = self.parent();
-        entry.kind = kind;
-        entry.resumable = self.resumable(kind);
-        entry.usage = self.whole.then_some(usage);
-        entry.model.clone_from(&talk.model);
-        entry.exact = self.whole;
-        entry.skipped_lines = self.skipped;
-        entry.torn_tail = self.torn;
-        entry
-    }
-
-    fn parent(&self) -> Option<Ancestor> {
-        let forked = |id: &String| Ancestor { id: NativeId::new(id.as_str()), descent: Descent::Forked };
-        self.notes.parent.clone().or_else(|| self.notes.origin.as_ref().map(forked))
-    }
-
-    fn resumable(&self, kind: SessionKind) -> Resumability {
-        if self.records == 0 && (self.skipped > 0 || self.torn) {
-            Resumability::No(Unresumable::Damaged)
-        } else if !self.notes.talk().said {
-            Resumability::No(Unresumable::Empty)
-        } else if kind == SessionKind::Sidechain {
-            Resumability::No(Unresumable::Sidechain)
-        } else {
-            Resumability::Yes
-        }
-    }
-
     /// What was left out or put right: the first ones, and how many others there were.
     pub(crate) fn notices(&self, path: &Path) -> (Vec<Notice>, u64) {
         let torn = self.torn.then_some((self.folded, NoticeKind::TornTail));
@@ -418,21 +353,6 @@ impl Digest {
     /// What each reply cost, for a total over several files.
     pub(crate) const fn spent(&self) -> &Replies {
         &self.memory.replies
-    }
-
-    /// What going on needs, and a list does not.
-    pub(crate) const fn memory(&self) -> &Memory {
-        &self.memory
-    }
-
-    /// Takes back what going on needs.
-    pub(crate) fn remember(&mut self, memory: Memory) {
-        self.memory = memory;
-    }
-
-    /// Whether something was said that a list can show.
-    pub(crate) fn has_prompt(&self) -> bool {
-        self.notes.talk().first_prompt.is_some()
     }
 
     /// The folders that it names, for a list of one folder.

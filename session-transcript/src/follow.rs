@@ -66,7 +66,11 @@ impl fmt::Debug for Follow {
 }
 
 impl Follow {
-    pub(crate) fn new(format: Arc<dyn TranscriptFormat>, source: SessionSource, from: Option<Cursor>) -> Self {
+    pub(crate) fn new(
+        format: Arc<dyn TranscriptFormat>,
+        source: SessionSource,
+        from: Option<Cursor>,
+    ) -> Self {
         let at = from.map_or(At::Beginning, At::Cursor);
         Self { format, source, at, pause: PAUSES.0 }
     }
@@ -87,7 +91,8 @@ impl Follow {
             let (format, source, at) = (Arc::clone(&self.format), self.source.clone(), self.at.clone());
             let look = tokio::task::spawn_blocking(move || look(&*format, &source, at));
             let path = &self.source.path;
-            let (at, followed) = look.await.unwrap_or_else(|error| Err(failed(path, io::Error::other(error))))?;
+            let (at, followed) =
+                look.await.unwrap_or_else(|error| Err(failed(path, io::Error::other(error))))?;
             // From here to the return nothing is awaited: what is taken down is handed out.
             self.at = at;
             if let Some(followed) = followed {
@@ -128,9 +133,7 @@ fn look(
         };
         let mut page = transcript.forth(begin, RECORDS, Limits::PAGE)?;
         // A line that is being written is no damage, and a full step goes on with the next.
-        page.notices.retain(|notice| {
-            !matches!(notice.kind, NoticeKind::TornTail | NoticeKind::LimitReached)
-        });
+        page.notices.retain(|notice| !matches!(notice.kind, NoticeKind::TornTail | NoticeKind::LimitReached));
         let at = page.after.map_or(at, At::Cursor);
         let empty = page.entries.is_empty() && page.notices.is_empty();
         let added = Followed::Added { entries: page.entries, notices: page.notices };

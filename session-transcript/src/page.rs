@@ -13,8 +13,8 @@ use session_core::history::{
 };
 
 pub(crate) use self::cursor::{Spot, Stale};
-use crate::lines::glued;
 pub(crate) use self::lines::{Backwards, Forwards, Line};
+use crate::lines::glued;
 
 /// How much a page may hold.
 #[derive(Debug, Clone, Copy)]

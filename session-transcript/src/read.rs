@@ -9,15 +9,12 @@ use session_core::TranscriptFormat;
 use session_core::history::FileKind;
 
 use crate::find::{is_inside, options};
-use crate::fold::{Digest, Folded};
+pub(crate) use crate::fold::Buffers;
+use crate::fold::{Digest, FIRST, Folded};
 use crate::index::{Fresh, Index, Known, Stored};
 use crate::stamp::Stamp;
 use crate::walk::Seen;
 
-/// How much of a file's beginning and of its end a quick look reads.
-pub(crate) const WINDOW: usize = 64 << 10;
-/// How much of a beginning it reads at the most, where the first prompt is longer.
-const LONGEST_HEAD: usize = 16 << 20;
 /// How much more it reads of a file that was folded before.
 const QUICK_ADDED: u64 = 1 << 20;
 /// How many of the folded bytes have to be the same.
@@ -36,13 +33,6 @@ pub(crate) struct Reader<'a> {
     pub(crate) count: &'a AtomicU64,
     /// The clock that files are stamped by.
     pub(crate) clock: fn() -> i64,
-}
-
-/// Buffers of a thread.
-#[derive(Debug, Default)]
-pub(crate) struct Buffers {
-    head: Vec<u8>,
-    tail: Vec<u8>,
 }
 
 /// What is known of a file now.
@@ -92,9 +82,10 @@ impl Reader<'_> {
         };
         let digest = match went_on {
             Some(digest) => digest,
-            None if self.exact || stamp.size <= 2 * WINDOW as u64 => self.whole(&mut file, stamp)?,
+            None if self.exact || stamp.size <= 2 * FIRST => self.whole(&mut file, stamp)?,
             None => {
-                let digest = self.glance(&mut file, stamp, buffers)?;
+                let mut read = |at, length, into: &mut Vec<u8>| read_at(&mut file, at, length, into);
+                let digest = Digest::of_ends(self.format, stamp.size, &mut read, buffers)?;
                 return Ok(Digested { digest, stamp, fresh: None });
             }
         };
@@ -153,32 +144,12 @@ impl Reader<'_> {
         digest.fold(self.format, Read::by_ref(file).take(stamp.size))?;
         Ok(digest)
     }
-
-    fn glance(
-        &self,
-        file: &mut Counted<'_, File>,
-        stamp: Stamp,
-        buffers: &mut Buffers,
-    ) -> io::Result<Digest> {
-        let Buffers { head, tail } = buffers;
-        let mut window = WINDOW;
-        read_at(file, stamp.size.saturating_sub(WINDOW as u64), WINDOW, tail)?;
-        loop {
-            read_at(file, 0, window, head)?;
-            let digest = Digest::glance(self.format, head, tail);
-            if digest.has_prompt() || window >= LONGEST_HEAD || window as u64 >= stamp.size {
-                return Ok(digest);
-            }
-            window *= 4;
-        }
-    }
 }
 
-/// Reads so many bytes from there on, as far as they are there.
-fn read_at(file: &mut Counted<'_, File>, at: u64, length: usize, into: &mut Vec<u8>) -> io::Result<()> {
-    into.clear();
+/// Reads so many bytes from there on, as far as they are there, behind what the buffer holds.
+fn read_at(file: &mut Counted<'_, File>, at: u64, length: u64, into: &mut Vec<u8>) -> io::Result<()> {
     file.inner.seek(SeekFrom::Start(at))?;
-    Read::by_ref(file).take(length as u64).read_to_end(into)?;
+    Read::by_ref(file).take(length).read_to_end(into)?;
     Ok(())
 }
 
@@ -186,6 +157,6 @@ fn read_at(file: &mut Counted<'_, File>, at: u64, length: usize, into: &mut Vec<
 fn guard(file: &mut Counted<'_, File>, end: u64) -> io::Result<u32> {
     let mut bytes = Vec::with_capacity(GUARD as usize);
     let length = end.min(GUARD);
-    read_at(file, end - length, length as usize, &mut bytes)?;
+    read_at(file, end - length, length, &mut bytes)?;
     Ok(crc32fast::hash(&bytes))
 }

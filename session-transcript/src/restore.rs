@@ -70,9 +70,8 @@ fn boundaries(transcript: Transcript<'_>, digest: &Digest) -> io::Result<Vec<Bou
             left -= if fits { text.len() } else { 0 };
             fits
         });
-        let (span, time, anchored) = found.map_or((None, None, false), |(located, anchored)| {
-            (located.span, located.entry.time, anchored)
-        });
+        let (span, time, anchored) = found
+            .map_or((None, None, false), |(located, anchored)| (located.span, located.entry.time, anchored));
         let span = span.or(Some(Span { offset: *offset, bytes: 0 }));
         all.push(Boundary { span, time, turns_before: *turns_before, summary, anchored });
     }
@@ -88,7 +87,9 @@ fn cut(mut text: String, most: usize) -> String {
 fn open_calls(transcript: Transcript<'_>) -> io::Result<Vec<OpenCall>> {
     let turn = transcript.back(None, 1, Limits::PAGE)?;
     let mut open: HashMap<String, (usize, String)> = HashMap::new();
-    for (at, Located { entry, .. }) in turn.entries.into_iter().enumerate().filter(|(_, it)| !it.entry.sidechain) {
+    for (at, Located { entry, .. }) in
+        turn.entries.into_iter().enumerate().filter(|(_, it)| !it.entry.sidechain)
+    {
         let (EntryKind::Reply(blocks) | EntryKind::Returned(blocks)) = entry.kind else { continue };
         for block in blocks {
             match block {
@@ -123,7 +124,10 @@ fn helpers(
         Err(error) if is_absent(&error) => return,
         Err(error) => return note(&folder, error.to_string()),
     };
-    let files = files.flatten().map(|file| file.path()).filter(|path| path.extension().is_some_and(|it| it == "jsonl"));
+    let files = files
+        .flatten()
+        .map(|file| file.path())
+        .filter(|path| path.extension().is_some_and(|it| it == "jsonl"));
     let mut files: Vec<PathBuf> = files.take(HELPERS + 1).collect();
     if files.len() > HELPERS {
         files.truncate(HELPERS);

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use session_core::error::CatalogError;
 use session_core::history::{
-    Block, Entry, EntryKind, FileKind, Hit, HitPlace, Notice, NoticeKind, Scope, Search, SearchQuery, Searched,
-    SessionRoot, SessionSource,
+    Block, Entry, EntryKind, FileKind, Hit, HitPlace, Notice, NoticeKind, Scope, Search, SearchQuery,
+    Searched, SessionRoot, SessionSource,
 };
 use session_core::{TranscriptFormat, async_trait};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -104,7 +104,11 @@ impl Searcher<'_> {
             self.tell(notice)?;
         }
         walked.files.sort_by(|one, other| {
-            (other.stamp.modified, one.file.packed, &one.path).cmp(&(one.stamp.modified, other.file.packed, &other.path))
+            (other.stamp.modified, one.file.packed, &one.path).cmp(&(
+                one.stamp.modified,
+                other.file.packed,
+                &other.path,
+            ))
         });
         let mut searched = HashSet::new();
         for seen in &walked.files {

@@ -37,11 +37,21 @@ fn a_snapshot_that_names_a_message_is_not_the_message() {
 
 #[test]
 fn what_a_second_compaction_writes_again_counts_once() {
-    let mut lines = vec![user("u1", None, "1"), said("a2", "u1", "2"), user("u3", Some("a2"), "3"), said("a4", "u3", "4")];
+    let mut lines = vec![
+        user("u1", None, "1"),
+        said("a2", "u1", "2"),
+        user("u3", Some("a2"), "3"),
+        said("a4", "u3", "4"),
+    ];
     lines.push(boundary("b1", "a4", json!({"trigger": "manual"})));
     lines.extend([summary("s5", "b1", "so far"), user("u7", Some("s5"), "7"), said("a8", "u7", "8")]);
     // The same again, under ids of their own.
-    lines.extend([user("v1", Some("a8"), "1"), said("w2", "v1", "2"), user("v3", Some("w2"), "3"), said("w4", "v3", "4")]);
+    lines.extend([
+        user("v1", Some("a8"), "1"),
+        said("w2", "v1", "2"),
+        user("v3", Some("w2"), "3"),
+        said("w4", "v3", "4"),
+    ]);
     for (copy, of) in [(9, "a2"), (11, "a4")] {
         lines[copy]["message"]["id"] = json!(format!("msg_{of}"));
     }
@@ -71,7 +81,10 @@ fn a_boundary_without_anchors_is_told_and_the_talk_is_whole() {
     for (metadata, anchored) in [
         (json!({"trigger": "auto", "preTokens": 10, "postTokens": 2}), false),
         (json!(null), false),
-        (json!({"trigger": "auto", "preservedSegment": {"headUuid": "h", "anchorUuid": "a", "tailUuid": "t"}}), true),
+        (
+            json!({"trigger": "auto", "preservedSegment": {"headUuid": "h", "anchorUuid": "a", "tailUuid": "t"}}),
+            true,
+        ),
     ] {
         let desk = Desk::of(&lines(metadata.clone()));
         assert_eq!(texts(&desk.last(9)), ["one", "two", "boundary", "summary", "four", "five"]);
@@ -90,7 +103,8 @@ fn a_boundary_without_anchors_is_told_and_the_talk_is_whole() {
 #[test]
 fn calls_without_a_result_are_open_in_the_last_turn_alone() {
     let mut lines = vec![user("u1", None, "one"), call("a2", "u1", "t1")];
-    let open = |desk: Desk| -> Vec<String> { desk.restored().open_calls.into_iter().map(|call| call.id).collect() };
+    let open =
+        |desk: Desk| -> Vec<String> { desk.restored().open_calls.into_iter().map(|call| call.id).collect() };
     assert_eq!(open(Desk::of(&lines)), ["t1"]);
     lines.extend([call("a3", "u1", "t2"), returned("r4", "a2", "t1")]);
     assert_eq!(open(Desk::of(&lines)), ["t2"]);

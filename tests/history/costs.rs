@@ -41,11 +41,13 @@ fn tokens_of_runs_that_were_killed_count() {
         user("u5", Some("a4"), "three"),
         reply("a6", "u5", text("failed"), 300),
     ]);
-    desk.helper("agent-x", &[user("u8", None, "help"), reply("a9", "u8", text("helped"), 40)]
-        .map(|mut line| {
+    desk.helper(
+        "agent-x",
+        &[user("u8", None, "help"), reply("a9", "u8", text("helped"), 40)].map(|mut line| {
             line["isSidechain"] = json!(true);
             line
-        }));
+        }),
+    );
     let restored = desk.restored();
     assert_eq!((restored.usage.output_tokens, restored.usage_of_sidechains.output_tokens), (1500, 40));
     assert_eq!((restored.model.as_deref(), restored.branch.as_deref()), (Some("claude-x"), Some("main")));

@@ -63,7 +63,8 @@ fn what_another_version_wrote_is_read() {
     let mut changed = user("u1", None, "hi");
     changed["isMeta"] = json!("no");
     changed["timestamp"] = json!(17);
-    let desk = Desk::of(&[changed, json!({"type": "new", "x": 1}), json!({"type": "user"}), said("a2", "u1", "ho")]);
+    let desk =
+        Desk::of(&[changed, json!({"type": "new", "x": 1}), json!({"type": "user"}), said("a2", "u1", "ho")]);
     let page = desk.last(5);
     assert_eq!((texts(&page), page.notices), (vec!["hi".to_owned(), "ho".to_owned()], vec![]));
     let unknown = EntryKind::Unknown { name: "new".to_owned(), record: json!({"type": "new", "x": 1}) };
@@ -75,8 +76,16 @@ fn what_another_version_wrote_is_read() {
 fn lines_of_the_programs_output_are_no_records() {
     let printed = json!({"type": "assistant", "session_id": "s", "uuid": "x",
         "message": {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "ho"}]}});
-    let known = ["queue-operation", "attachment", "last-prompt", "pr-link", "ai-title", "mode", "permission-mode",
-        "file-history-snapshot"];
+    let known = [
+        "queue-operation",
+        "attachment",
+        "last-prompt",
+        "pr-link",
+        "ai-title",
+        "mode",
+        "permission-mode",
+        "file-history-snapshot",
+    ];
     let mut lines = vec![user("u1", None, "hi"), said("a2", "u1", "ho"), printed];
     lines.extend(known.map(|kind| json!({"type": kind, "sessionId": "s"})));
     let page = Desk::of(&lines).last(5);

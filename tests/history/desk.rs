@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use rejoin::NativeId;
 use rejoin::adapters::ClaudeTranscripts;
-use rejoin::core::history::{
-    Block, EntryKind, PageQuery, Restored, SessionSource, TranscriptPage,
-};
+use rejoin::core::history::{Block, EntryKind, PageQuery, Restored, SessionSource, TranscriptPage};
 use rejoin::core::{EnvMap, SessionCatalog as _};
 use rejoin::transcript::FileCatalog;
 use serde_json::{Value, json};

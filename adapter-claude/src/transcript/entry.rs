@@ -238,7 +238,9 @@ impl Attachment {
         if self.is_prompt() {
             return EntryKind::Prompt(self.prompt.unwrap_or_default().blocks);
         }
-        EntryKind::Note(self.kind.map_or_else(|| "attachment".to_owned(), |kind| format!("attachment/{kind}")))
+        EntryKind::Note(
+            self.kind.map_or_else(|| "attachment".to_owned(), |kind| format!("attachment/{kind}")),
+        )
     }
 }
 

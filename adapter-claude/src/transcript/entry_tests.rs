@@ -29,9 +29,14 @@ fn what_somebody_typed_is_a_prompt() {
     for (content, expected) in [
         (json!("hello"), "hello"),
         (json!([{"type": "text", "text": "hello"}]), "hello"),
-        (json!("left\u{2028}right\u{85}end \u{1f680} \"quoted\"\n"), "left\u{2028}right\u{85}end \u{1f680} \"quoted\"\n"),
         (
-            json!("<command-name>/model</command-name>\n <command-message>model</command-message>\n<command-args>opus</command-args>"),
+            json!("left\u{2028}right\u{85}end \u{1f680} \"quoted\"\n"),
+            "left\u{2028}right\u{85}end \u{1f680} \"quoted\"\n",
+        ),
+        (
+            json!(
+                "<command-name>/model</command-name>\n <command-message>model</command-message>\n<command-args>opus</command-args>"
+            ),
             "/model opus",
         ),
         (json!("<command-message>init</command-message>\n<command-name>/init</command-name>"), "/init"),
@@ -45,7 +50,8 @@ fn what_somebody_typed_is_a_prompt() {
     }
     let side = read(&with(user(&json!("hello")), "isSidechain", json!(true)));
     assert!(matches!(side.kind, EntryKind::Prompt(_)) && !side.begins_turn());
-    let image = json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}]);
+    let image =
+        json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}]);
     let expected = vec![Block::Attachment { media: "image/png".to_owned() }];
     assert_eq!(kind(&user(&image)), EntryKind::Prompt(expected));
 }
@@ -71,7 +77,8 @@ fn what_the_agent_writes_on_the_users_side_is_none() {
         (json!([{"type": "image", "source": {"data": "AAAA"}}]), ""),
         (json!(null), ""),
     ] {
-        let block = json!([{"type": "tool_result", "tool_use_id": "t1", "content": content, "is_error": true}]);
+        let block =
+            json!([{"type": "tool_result", "tool_use_id": "t1", "content": content, "is_error": true}]);
         let result = Block::ToolResult { id: "t1".to_owned(), text: said.to_owned(), failed: true };
         assert_eq!(kind(&user(&block)), EntryKind::Returned(vec![result]), "{content}");
     }
@@ -80,17 +87,17 @@ fn what_the_agent_writes_on_the_users_side_is_none() {
 #[test]
 fn a_reply_has_its_blocks_its_model_and_its_tokens() {
     let record = json!({"type": "assistant", "uuid": "u2", "parentUuid": "u1", "sessionId": "s", "message": {
-        "id": "msg_1", "model": "claude-x", "role": "assistant",
-        "usage": {"input_tokens": 1, "output_tokens": 2, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4,
-            "cache_creation": {"input_tokens": 9}},
-        "content": [
-            {"type": "thinking", "thinking": "hm", "signature": "x"},
-            {"type": "text", "text": "so"},
-            {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls", "type": "text"}},
-            {"type": "new_thing", "x": [1]},
-            {"type": "text"},
-            "bare",
-        ]}});
+    "id": "msg_1", "model": "claude-x", "role": "assistant",
+    "usage": {"input_tokens": 1, "output_tokens": 2, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 4,
+        "cache_creation": {"input_tokens": 9}},
+    "content": [
+        {"type": "thinking", "thinking": "hm", "signature": "x"},
+        {"type": "text", "text": "so"},
+        {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls", "type": "text"}},
+        {"type": "new_thing", "x": [1]},
+        {"type": "text"},
+        "bare",
+    ]}});
     let entry = read(&record);
     assert_eq!((entry.reply.as_deref(), entry.model.as_deref()), (Some("msg_1"), Some("claude-x")));
     assert_eq!(
@@ -139,7 +146,8 @@ fn what_lies_only_on_the_disk_is_known() {
     assert_eq!(kind(&boundary), EntryKind::Boundary);
     assert_eq!(kind(&json!({"type": "system", "subtype": "x"})), EntryKind::Note("system/x".to_owned()));
     // A snapshot names a message, and has no id of its own.
-    let snapshot = json!({"type": "file-history-snapshot", "messageId": "u1", "snapshot": {"messageId": "u1"}});
+    let snapshot =
+        json!({"type": "file-history-snapshot", "messageId": "u1", "snapshot": {"messageId": "u1"}});
     assert_eq!(read(&snapshot).id, None);
     let skills = json!({"type": "attachment", "uuid": "a", "attachment": {"type": "skill_listing"}});
     assert_eq!(kind(&skills), EntryKind::Note("attachment/skill_listing".to_owned()));
@@ -214,7 +222,8 @@ fn what_is_cut_or_no_json_is_no_record() {
     for end in 0..whole.len() {
         assert_eq!(entry(&whole.as_bytes()[..end]), None, "{end}");
     }
-    for line in ["", "[]", "{}", "null", "{\"type\":7}", "{\"type\":\"user\"} {}", "\0\0{\"type\":\"mode\"}"] {
+    for line in ["", "[]", "{}", "null", "{\"type\":7}", "{\"type\":\"user\"} {}", "\0\0{\"type\":\"mode\"}"]
+    {
         assert_eq!(entry(line.as_bytes()), None, "{line:?}");
     }
     assert!(entry(b"{\"type\":\"mode\",\"x\":\"a\0\"}").is_none());

@@ -142,8 +142,8 @@ impl<'a> Raw<'a> {
             }
             b"compactMetadata" => {
                 return json.object(|json, key| {
-                    self.anchored |= matches!(key, b"preservedSegment" | b"preservedMessages")
-                        && json.peek()? == b'{';
+                    self.anchored |=
+                        matches!(key, b"preservedSegment" | b"preservedMessages") && json.peek()? == b'{';
                     json.skip()
                 });
             }

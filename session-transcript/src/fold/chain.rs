@@ -1,7 +1,5 @@
 //! The conversation as its records follow each other: counts at each record, computed from those at its parent.
 
-mod kept;
-
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hasher, RandomState};
 

@@ -59,7 +59,8 @@ impl Spot {
     }
 
     pub(crate) fn parse(cursor: &Cursor) -> Option<Self> {
-        let mut parts = cursor.0.strip_prefix("f1.")?.split('.').map(|part| u64::from_str_radix(part, 16).ok());
+        let mut parts =
+            cursor.0.strip_prefix("f1.")?.split('.').map(|part| u64::from_str_radix(part, 16).ok());
         let mut next = || parts.next().flatten();
         let spot = Self { device: next()?, inode: next()?, offset: next()?, before: next()? };
         // There is one way to write it.

@@ -54,9 +54,11 @@ const FREQUENT: &[u8] = b" etaoinsrlducmpfhgbyvk0w1_x.-,2jqz";
 impl Word {
     fn new(word: &str) -> Self {
         let folded = folded(word);
-        let plain = folded.split(|character| !is_plain(character)).max_by_key(|part| part.len()).unwrap_or_default();
+        let plain =
+            folded.split(|character| !is_plain(character)).max_by_key(|part| part.len()).unwrap_or_default();
         let plain = plain.as_bytes().to_vec();
-        let rank = |byte: &u8| FREQUENT.iter().position(|other| other == byte).map_or(0, |at| FREQUENT.len() - at);
+        let rank =
+            |byte: &u8| FREQUENT.iter().position(|other| other == byte).map_or(0, |at| FREQUENT.len() - at);
         let at = (0..plain.len()).min_by_key(|at| rank(&plain[*at])).unwrap_or_default();
         let byte = plain.get(at).copied().unwrap_or_default();
         Self { folded, plain, rare: (byte, byte.to_ascii_uppercase(), at) }
@@ -71,7 +73,8 @@ impl Word {
         let (lower, upper, at) = self.rare;
         memchr::memchr2_iter(lower, upper, line).any(|found| {
             let Some(begin) = found.checked_sub(at) else { return false };
-            line.get(begin..begin + self.plain.len()).is_some_and(|bytes| bytes.eq_ignore_ascii_case(&self.plain))
+            line.get(begin..begin + self.plain.len())
+                .is_some_and(|bytes| bytes.eq_ignore_ascii_case(&self.plain))
         })
     }
 }
@@ -79,7 +82,8 @@ impl Word {
 impl Needle {
     /// `None`: there is nothing to search for.
     pub(super) fn new(words: &[String]) -> Option<Self> {
-        let words: Vec<_> = words.iter().filter(|word| !word.is_empty()).map(|word| Word::new(word)).collect();
+        let words: Vec<_> =
+            words.iter().filter(|word| !word.is_empty()).map(|word| Word::new(word)).collect();
         (!words.is_empty()).then_some(Self { words })
     }
 
@@ -142,7 +146,13 @@ mod tests {
             let plain = serde_json::to_string(text).unwrap();
             let escaped: String = plain
                 .chars()
-                .map(|it| if it.is_ascii() { it.to_string() } else { it.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect() })
+                .map(|it| {
+                    if it.is_ascii() {
+                        it.to_string()
+                    } else {
+                        it.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+                    }
+                })
                 .collect();
             for line in [plain.replace('/', "\\/"), plain, escaped] {
                 assert!(needle.may_be_in(line.as_bytes()), "{word:?} in {line}");

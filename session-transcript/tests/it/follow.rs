@@ -72,7 +72,8 @@ async fn it_waits_while_nothing_happens() {
     let path = folder.path().join("s.jsonl");
     fs::write(&path, "{\"p\":\"1\"}\n").unwrap();
     let catalog = FileCatalog::new(Talk);
-    let page = catalog.page(&NativeId::new("s"), &source(&path), &PageQuery::Last { turns: 1 }).await.unwrap();
+    let page =
+        catalog.page(&NativeId::new("s"), &source(&path), &PageQuery::Last { turns: 1 }).await.unwrap();
     let mut follow = catalog.follow(source(&path), page.after);
     let waited = tokio::time::timeout(std::time::Duration::from_secs(60), follow.next()).await;
     assert!(waited.is_err(), "{waited:?}");

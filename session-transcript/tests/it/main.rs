@@ -10,5 +10,5 @@ mod mend;
 mod pages;
 mod said;
 mod search;
-mod words;
 mod talk;
+mod words;

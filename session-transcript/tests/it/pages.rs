@@ -174,7 +174,11 @@ async fn damaged_lines_are_told_and_take_nothing_else_with_them() {
         let desk = Desk::new(format!("{}{bad}{}", good.repeat(20), good.repeat(20)));
         let at = 20 * good.len() as u64;
         for page in [desk.last(50).await, desk.after(&desk.first().await).await] {
-            assert_eq!((page.entries.len(), notices(&page)), (records, vec![(at, notice.clone())]), "{bad:?}");
+            assert_eq!(
+                (page.entries.len(), notices(&page)),
+                (records, vec![(at, notice.clone())]),
+                "{bad:?}"
+            );
         }
     }
     let desk = Desk::new(format!("{}{}", good.repeat(20), "\0".repeat(1200)));
@@ -196,11 +200,13 @@ impl Desk {
 #[tokio::test]
 async fn lines_end_at_a_line_feed_only() {
     let text = "left\u{2028}right\u{2029}\u{85}\u{b}end";
-    let desk = Desk::new(format!("{{\"p\":\"{text}\\r\"}}\r\n\r\n{{\"a\":\"x\"}}\r\n").replace('\u{b}', "\\u000b"));
+    let desk =
+        Desk::new(format!("{{\"p\":\"{text}\\r\"}}\r\n\r\n{{\"a\":\"x\"}}\r\n").replace('\u{b}', "\\u000b"));
     let page = desk.last(5).await;
     assert_eq!(texts(&page), [format!("p {text}\r"), "a x".to_owned()]);
     assert_eq!(page.notices, []);
-    let written = &fs::read(&desk.path).unwrap()[..usize::try_from(page.entries[0].span.unwrap().bytes).unwrap()];
+    let written =
+        &fs::read(&desk.path).unwrap()[..usize::try_from(page.entries[0].span.unwrap().bytes).unwrap()];
     assert_eq!(written.last(), Some(&b'}'));
 }
 

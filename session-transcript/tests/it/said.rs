@@ -65,8 +65,7 @@ async fn the_newest_session_and_its_last_word_come_first() {
     let shelf = Shelf::new();
     shelf.write("old.jsonl", "{\"p\":\"Fix the Parser\"}\n{\"a\":\"the parser is fixed\"}\n", 1);
     shelf.write("x/new.jsonl", "{\"t\":\"PARSER work\"}\n{\"p\":\"unrelated\"}\n", 2);
-    let expected =
-        [("new", "PARSER work"), ("old", "the parser is fixed"), ("old", "Fix the Parser")];
+    let expected = [("new", "PARSER work"), ("old", "the parser is fixed"), ("old", "Fix the Parser")];
     assert_eq!(shelf.hits(&["parser"]).await, found(&expected));
     assert_eq!(shelf.hits(&["parser", "FIX"]).await, found(&expected[1..]));
     assert_eq!(shelf.hits(&["fix the"]).await, found(&expected[2..]));
@@ -101,7 +100,11 @@ async fn only_what_was_said_is_found() {
 #[tokio::test]
 async fn escapes_and_letters_of_any_alphabet_are_read_before_they_are_compared() {
     let shelf = Shelf::new();
-    shelf.write("s.jsonl", "{\"p\":\"caf\\u00E9 say \\\"hi\\\"\\nnext line\"}\n{\"p\":\"ПРИВЕТ 日本語\"}\n", 1);
+    shelf.write(
+        "s.jsonl",
+        "{\"p\":\"caf\\u00E9 say \\\"hi\\\"\\nnext line\"}\n{\"p\":\"ПРИВЕТ 日本語\"}\n",
+        1,
+    );
     for words in ["CAFÉ", "\"hi\"\nnext", "é say"] {
         assert_eq!(shelf.hits(&[words]).await, found(&[("s", "café say \"hi\" next line")]), "{words}");
     }

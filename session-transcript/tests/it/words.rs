@@ -6,9 +6,7 @@ use serde_json::Value;
 use session_core::history::{
     Block, Entry, EntryKind, FileKind, SessionFile, SessionRoot, SessionSource, TitleSource,
 };
-use session_core::{
-    NativeId, Places, RecordFacts, RecordKind, Said, SessionQuery, TranscriptFormat,
-};
+use session_core::{NativeId, Places, RecordFacts, RecordKind, Said, SessionQuery, TranscriptFormat};
 
 #[derive(Debug)]
 pub(crate) struct Talk;

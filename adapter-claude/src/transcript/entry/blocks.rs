@@ -214,7 +214,8 @@ fn text_of(raw: Option<&[u8]>) -> Option<String> {
 fn block(json: &mut Json<'_>, depth: u8) -> Option<Block> {
     json.peek()?;
     let begin = *json;
-    let known = if json.peek()? == b'{' { known(Fields::read(json, depth)?) } else { json.skip().map(|()| None)? };
+    let known =
+        if json.peek()? == b'{' { known(Fields::read(json, depth)?) } else { json.skip().map(|()| None)? };
     Some(known.unwrap_or_else(|| Block::Other(value(begin.until(json)))))
 }
 
