@@ -58,6 +58,7 @@ pub(crate) fn page(
 }
 
 /// What a line gave.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and most are entries")]
 enum Read {
     Entry(u64, u64, Entry),
     /// Nothing stands in it.

@@ -79,7 +79,8 @@ fn boundaries(transcript: Transcript<'_>, digest: &Digest) -> io::Result<Vec<Bou
 }
 
 fn cut(mut text: String, most: usize) -> String {
-    text.truncate(text.floor_char_boundary(most));
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    text.truncate(end.unwrap_or_default());
     text
 }
 
