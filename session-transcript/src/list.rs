@@ -62,12 +62,11 @@ impl Lister<'_> {
             state_dir: state_dir.as_deref(),
             sidechains,
             only: None,
+            names: &[],
             limit: self.limit,
         };
         let Walked { files, notices } = walk.run(roots);
-        // What was not seen is not there, as far as everything was.
-        let seen: Option<HashSet<PathBuf>> = (self.index.is_some() && notices.is_empty())
-            .then(|| files.iter().map(|seen| seen.path.clone()).collect());
+        let complete = notices.is_empty();
         let index = self.index.map(|(path, owner)| Index::load(path, owner)).unwrap_or_default();
         let reader = Reader {
             format: self.format,
@@ -99,7 +98,7 @@ impl Lister<'_> {
             }
         }
         if let Some((path, owner)) = self.index {
-            save(&index, path, owner, &fresh, roots, seen.as_ref(), sidechains);
+            save(&index, (path, owner), &fresh, roots, complete.then_some(&sessions), sidechains);
         }
         chosen.listing(roots)
     }
@@ -117,11 +116,13 @@ impl Lister<'_> {
             ..ListQuery::default()
         };
         let Ok(real) = real_dir(state_dir) else { return Ok(Vec::new()) };
+        let names = self.format.file_names(id);
         let walk = Walk {
             format: self.format,
             state_dir: real.as_deref(),
             sidechains: false,
             only: Some(id),
+            names: &names,
             limit: self.limit,
         };
         let mut walked = walk.probe(roots);
@@ -142,7 +143,7 @@ impl Lister<'_> {
         let entries: Vec<_> = walked
             .files
             .into_iter()
-            .filter_map(|seen| examine(&reader, &mut buffers, &vec![seen], &query).entry)
+            .filter_map(|seen| examine(&reader, &mut buffers, &[seen], &query).entry)
             .collect();
         match walked.notices.into_iter().next() {
             // What was not looked at may hold it.
@@ -164,20 +165,26 @@ fn real_dir(state_dir: Option<&Path>) -> io::Result<Option<PathBuf>> {
     state_dir.map(Path::canonicalize).transpose()
 }
 
-/// The files by session: of a helper's, by the session that it helps, too, whose name is in the path.
-fn grouped(files: Vec<Seen>) -> Vec<Copies> {
-    let mut groups: HashMap<(String, Option<PathBuf>), Copies> = HashMap::new();
+/// The files by session, the one to be listed first: the plain one, which the agent goes on with, else the newest. Of a
+/// helper's file, the session that it helps counts, too, whose name is in the path.
+fn grouped(mut files: Vec<Seen>) -> Vec<Copies> {
+    let owner = |seen: &Seen| match seen.file.kind {
+        FileKind::Session => None,
+        FileKind::Sidechain => seen.path.parent().map(last_two),
+    };
+    files.sort_unstable_by(|one, other| {
+        let ids = one.file.id.as_str().cmp(other.file.id.as_str());
+        ids.then_with(|| owner(one).cmp(&owner(other)))
+            .then_with(|| (one.file.packed, order(one)).cmp(&(other.file.packed, order(other))))
+    });
+    let mut groups: Vec<Copies> = Vec::with_capacity(files.len());
     for seen in files {
-        let owner = match seen.file.kind {
-            FileKind::Session => None,
-            FileKind::Sidechain => seen.path.parent().map(last_two),
-        };
-        groups.entry((seen.file.id.as_str().to_owned(), owner)).or_default().push(seen);
-    }
-    let mut groups: Vec<_> = groups.into_values().collect();
-    for copies in &mut groups {
-        // The plain one is what the agent goes on with.
-        copies.sort_by(|one, other| (one.file.packed, order(one)).cmp(&(other.file.packed, order(other))));
+        match groups.last_mut() {
+            Some(copies) if copies[0].file.id == seen.file.id && owner(&copies[0]) == owner(&seen) => {
+                copies.push(seen);
+            }
+            _ => groups.push(vec![seen]),
+        }
     }
     groups
 }
@@ -216,7 +223,7 @@ fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &
             // It went away meanwhile.
             Err(error) if is_absent(&error) => {}
             Err(error) => {
-                examined.notices.push(notice(&seen.path, error));
+                examined.notices.push(notice(&seen.path, &error));
                 if examined.entry.is_none() {
                     let mut entry = SessionEntry::new(seen.file.id.clone(), source);
                     entry.bytes = Some(seen.stamp.size);
@@ -304,11 +311,10 @@ impl<'a> Chosen<'a> {
 /// Keeps what was read, where that is worth it. A failure makes the next list slower, and nothing else.
 fn save(
     index: &Index,
-    path: &Path,
-    owner: &str,
+    (path, owner): (&Path, &str),
     fresh: &HashMap<PathBuf, Fresh>,
     roots: &[SessionRoot],
-    seen: Option<&HashSet<PathBuf>>,
+    sessions: Option<&Vec<Copies>>,
     sidechains: bool,
 ) {
     let fresh: HashMap<&str, &Fresh> =
@@ -316,12 +322,15 @@ fn save(
     if !index.is_worth(&fresh) {
         return;
     }
+    // What was not seen is not there, as far as everything was looked at.
+    let seen: Option<HashSet<&Path>> =
+        sessions.map(|sessions| sessions.iter().flatten().map(|seen| seen.path.as_path()).collect());
     let saved = index.save(path, owner, &fresh, |path, known| {
         let path = Path::new(path);
         // Those of other folders are another list's.
         let walked =
             (sidechains || !known.sidechain) && roots.iter().any(|root| path.starts_with(&root.folder));
-        walked && seen.is_some_and(|seen| !seen.contains(path))
+        walked && seen.as_ref().is_some_and(|seen| !seen.contains(path))
     });
     if let Err(error) = saved {
         tracing::debug!(path = %path.display(), %error, "an index was not written");

@@ -149,7 +149,17 @@ impl Reader<'_> {
 /// Reads so many bytes from there on, as far as they are there, behind what the buffer holds.
 fn read_at(file: &mut Counted<'_, File>, at: u64, length: u64, into: &mut Vec<u8>) -> io::Result<()> {
     file.inner.seek(SeekFrom::Start(at))?;
-    Read::by_ref(file).take(length).read_to_end(into)?;
+    let mut end = into.len();
+    into.resize(end + usize::try_from(length).map_err(io::Error::other)?, 0);
+    while end < into.len() {
+        match file.read(&mut into[end..]) {
+            Ok(0) => break,
+            Ok(read) => end += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    into.truncate(end);
     Ok(())
 }
 

@@ -89,7 +89,7 @@ impl Searcher<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => {
                 let path = self.query.state_dir.clone().unwrap_or_default();
-                return self.tell(notice(&path, error));
+                return self.tell(notice(&path, &error));
             }
         };
         let walk = Walk {
@@ -97,6 +97,7 @@ impl Searcher<'_> {
             state_dir: state_dir.as_deref(),
             sidechains: self.query.with_sidechains,
             only: None,
+            names: &[],
             limit,
         };
         let mut walked = walk.run(roots);
@@ -129,13 +130,13 @@ impl Searcher<'_> {
         let path = &seen.path;
         let file = match open_source(self.format, path, self.query.state_dir.as_deref()) {
             Ok(file) => file,
-            Err(error) => return self.tell(notice(path, error.source)),
+            Err(error) => return self.tell(notice(path, &error.source)),
         };
         let read = file.metadata().and_then(|metadata| {
             let transcript = Transcript { format: self.format, path, file: &file, metadata: &metadata };
             self.transcript(transcript, seen)
         });
-        read.unwrap_or_else(|error| self.tell(notice(path, error)))
+        read.unwrap_or_else(|error| self.tell(notice(path, &error)))
     }
 
     fn transcript(&mut self, transcript: Transcript<'_>, seen: &Seen) -> io::Result<Result<(), Over>> {

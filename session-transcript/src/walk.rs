@@ -38,6 +38,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) sidechains: bool,
     /// The one session that is wanted; `None`: all.
     pub(crate) only: Option<&'a NativeId>,
+    /// The names that its files can have; empty: any.
+    pub(crate) names: &'a [String],
     /// How many entries of folders are looked at.
     pub(crate) limit: usize,
 }
@@ -59,7 +61,7 @@ struct Looked {
     found: Walked,
 }
 
-pub(crate) fn notice(path: &Path, why: impl ToString) -> Notice {
+pub(crate) fn notice(path: &Path, why: &(impl ToString + ?Sized)) -> Notice {
     Notice { path: path.to_owned(), offset: None, kind: NoticeKind::Unreadable(why.to_string()) }
 }
 
@@ -79,7 +81,7 @@ impl Walk<'_> {
                 }),
                 Ok(true) => walked.notices.push(notice(folder, "it leads out of the state dir")),
                 Err(error) if is_absent(&error) => {}
-                Err(error) => walked.notices.push(notice(folder, error)),
+                Err(error) => walked.notices.push(notice(folder, &error)),
             }
         }
         while !level.is_empty() {
@@ -97,13 +99,9 @@ impl Walk<'_> {
     /// Looks for the one session at the places that its id alone tells: in each root, and in each folder of one.
     pub(crate) fn probe(&self, roots: &[SessionRoot]) -> Walked {
         let mut walked = Walked::default();
-        let names = self.only.map(|id| self.format.file_names(id)).unwrap_or_default();
-        if names.is_empty() {
-            return walked;
-        }
         for SessionRoot { folder, depth, archived } in roots {
             let mut probe = |folder: &Path, below: &Path| {
-                for name in &names {
+                for name in self.names {
                     let file = self.format.session_file(&below.join(name));
                     // An id that is a path is none.
                     let Some(file) = file.filter(|file| self.wants(file)) else { continue };
@@ -145,7 +143,7 @@ impl Walk<'_> {
             Err(error) => {
                 // What went away meanwhile holds nothing; a file in the place of a folder neither.
                 if !is_absent(&error) {
-                    looked.found.notices.push(notice(&folder.path, error));
+                    looked.found.notices.push(notice(&folder.path, &error));
                 }
                 return looked;
             }
@@ -159,7 +157,7 @@ impl Walk<'_> {
             match child {
                 Ok(child) => self.child(folder, &child, &mut looked),
                 Err(error) => {
-                    looked.found.notices.push(notice(&folder.path, error));
+                    looked.found.notices.push(notice(&folder.path, &error));
                     return looked;
                 }
             }
@@ -169,7 +167,11 @@ impl Walk<'_> {
 
     fn child(&self, folder: &Folder, child: &DirEntry, looked: &mut Looked) {
         let Ok(kind) = child.file_type() else { return };
-        let below = folder.below.join(child.file_name());
+        let name = child.file_name();
+        if kind.is_file() && !self.names.is_empty() && !self.names.iter().any(|wanted| name == **wanted) {
+            return;
+        }
+        let below = folder.below.join(name);
         if let Some(file) = self.format.session_file(&below) {
             if self.wants(&file) {
                 let path = child.path();
@@ -198,7 +200,7 @@ impl Walk<'_> {
                 }
                 Ok(_) => {}
                 Err(error) if is_absent(&error) => return,
-                Err(error) => return looked.found.notices.push(notice(&path, error)),
+                Err(error) => return looked.found.notices.push(notice(&path, &error)),
             }
         }
         looked.folders.push(Folder { path, below, depth, archived: folder.archived });
@@ -229,7 +231,7 @@ impl Walked {
             Ok(_) => self.notices.push(notice(&path, "it is no regular file")),
             // It went away, or the link leads nowhere.
             Err(error) if is_absent(&error) => {}
-            Err(error) => self.notices.push(notice(&path, error)),
+            Err(error) => self.notices.push(notice(&path, &error)),
         }
     }
 }

@@ -12,8 +12,10 @@ use super::{Digest, Memory};
 pub(crate) const FIRST: u64 = 8 << 10;
 /// How much of both is looked through for a title.
 const WINDOW: u64 = 64 << 10;
-/// How much of both is read at the most, where lines are longer.
-const LONGEST: u64 = 16 << 20;
+/// How much of the beginning is read at the most, where the first prompt is longer.
+const LONGEST_HEAD: u64 = 16 << 20;
+/// How much of the end is read at the most, where the last record is longer.
+const LONGEST_TAIL: u64 = 4 << 20;
 
 /// Reads so many bytes from there on, as far as they are there, behind what the buffer holds.
 pub(crate) type ReadAt<'a> = dyn FnMut(u64, u64, &mut Vec<u8>) -> io::Result<()> + 'a;
@@ -45,7 +47,7 @@ impl Digest {
             begun += lines;
             let talk = parts.digest.notes.talk();
             let enough = talk.first_prompt.is_some() || (window >= WINDOW && talk.said);
-            if enough || window >= LONGEST.min(size) {
+            if enough || window >= LONGEST_HEAD.min(size) {
                 break;
             }
             window = wider(window);
@@ -58,9 +60,15 @@ impl Digest {
     }
 }
 
-/// From the first piece to a whole window, and from there on in larger steps.
+/// From the first piece over one of three to a whole window, and from there on in larger steps.
 const fn wider(window: u64) -> u64 {
-    if window < WINDOW { WINDOW } else { window * 4 }
+    if window < WINDOW / 4 {
+        window * 3
+    } else if window < WINDOW {
+        WINDOW
+    } else {
+        window * 4
+    }
 }
 
 /// What was read so far, in the order of the file.
@@ -103,7 +111,7 @@ impl Parts<'_> {
             let talk = part.notes.talk();
             let has_time = part.notes.updated.is_some();
             let has_place = talk.cwd.is_some() || self.digest.notes.talk().cwd.is_none();
-            if start == begun || (has_time && (has_place || window >= WINDOW)) || window >= LONGEST {
+            if start == begun || (has_time && (has_place || window > FIRST)) || window >= LONGEST_TAIL {
                 break (block, part, start + whole as u64);
             }
             window = wider(window);
