@@ -206,7 +206,7 @@ fn has_escape(text: &[u8]) -> bool {
     let any = words.by_ref().fold(0, |any, word| {
         any | equal(u64::from_le_bytes(word.try_into().expect("chunks of eight")), b'\\')
     });
-    any != 0 || words.remainder().iter().any(|byte| *byte == b'\\')
+    any != 0 || words.remainder().contains(&b'\\')
 }
 
 /// What a string says, by what is written between its quotes. What is no text in it becomes the replacement character.
