@@ -66,7 +66,8 @@ pub(crate) fn claude(bench: &mut Bench<'_>) {
     let scratch = tempfile::tempdir_in(std::env::current_exe().unwrap().parent().unwrap()).unwrap();
     let short: PathBuf = scratch.path().join("short.jsonl");
     let mut bytes = vec![0; usize::try_from(SHORT.min(size)).unwrap()];
-    File::open(&long).unwrap().read_exact_at(&mut bytes, size - bytes.len() as u64).unwrap();
+    let at = size - bytes.len() as u64;
+    File::open(&long).unwrap().read_exact_at(&mut bytes, at).unwrap();
     let begin = memchr::memchr(b'\n', &bytes).map_or(0, |end| end + 1);
     std::fs::write(&short, &bytes[begin..]).unwrap();
     let other = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
