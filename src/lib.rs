@@ -71,5 +71,5 @@ pub mod process {
 /// Reading the session files of agents.
 #[cfg(feature = "session-transcript")]
 pub mod transcript {
-    pub use session_transcript::FileCatalog;
+    pub use session_transcript::{FileCatalog, Follow, Followed};
 }

@@ -145,6 +145,10 @@ impl TranscriptFormat for ClaudeTranscripts {
         named.then(|| SessionFile { id: NativeId::new(id), kind, packed: false })
     }
 
+    fn helpers(&self, path: &Path) -> Option<PathBuf> {
+        Some(path.with_extension("").join("subagents"))
+    }
+
     fn folder(&self, below: &Path) -> FolderKind {
         let Some(name) = below.file_name().and_then(OsStr::to_str) else { return FolderKind::Other };
         match below.iter().count() {

@@ -9,6 +9,7 @@
 mod figures;
 mod floors;
 mod lists;
+mod tail;
 mod truth;
 
 use std::path::{Path, PathBuf};
@@ -111,5 +112,6 @@ fn main() -> ExitCode {
     lists::claude(&mut bench);
     lists::codex(&mut bench);
     lists::finds(&mut bench);
+    tail::claude(&mut bench);
     if bench.met || !args.check { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

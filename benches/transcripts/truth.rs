@@ -10,6 +10,25 @@ use serde::Deserialize;
 #[derive(Debug, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) sessions: Vec<Session>,
+    #[serde(default)]
+    pub(crate) huge: Option<Huge>,
+}
+
+/// A long transcript.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Huge {
+    pub(crate) tail: Tail,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Tail {
+    pub(crate) prompts: Vec<Place>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) uuid: String,
+    pub(crate) offset: u64,
 }
 
 #[derive(Debug, Deserialize)]

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use crate::error::CatalogError;
 use crate::history::{
-    Entry, FolderKind, HistoryBase, LineFacts, ListQuery, Listing, PageQuery, Restored, SessionEntry,
-    SessionFile, SessionRoot, SessionSource, Title, TranscriptPage,
+    Entry, FolderKind, HistoryBase, LineFacts, ListQuery, Listing, PageQuery, Restored, Search, SearchQuery,
+    SessionEntry, SessionFile, SessionRoot, SessionSource, Title, TranscriptPage,
 };
 use crate::{Conversation, NativeId, Refusal, RelocateOrder, Relocated, Said, Version};
 
@@ -227,6 +227,14 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
     async fn restore(&self, _id: &NativeId, source: &SessionSource) -> Result<Restored, CatalogError> {
         Err(CatalogError::unsupported(Some(&source.path), "restore"))
     }
+
+    /// Searches in what was said in all sessions: in prompts, replies and titles, never in what tools were given or returned.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when nobody can look, or this catalog does not search. What cannot be read is told on the way.
+    async fn search(&self, query: &SearchQuery) -> Result<Box<dyn Search>, CatalogError> {
+        Err(CatalogError::unsupported(query.state_dir.as_deref(), "search"))
+    }
 }
 
 /// Where a session's file may lie, best first.
@@ -359,6 +367,11 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
     /// every name.
     fn file_names(&self, _id: &NativeId) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The folder in which the helpers of a session have files of their own, by the path of the session's file.
+    fn helpers(&self, _path: &Path) -> Option<PathBuf> {
+        None
     }
 
     /// A text that is in every line that holds a title which stands for the session, and in few others: so that titles are

@@ -6,6 +6,7 @@ mod listing;
 mod overview;
 mod page;
 mod restored;
+mod search;
 
 pub use entry::{Block, Entry, EntryKind};
 pub use facts::{
@@ -18,3 +19,4 @@ pub use listing::{
 pub use overview::{ListedSession, SessionsListing, SessionsQuery, Unlisted};
 pub use page::{Cursor, Located, PageQuery, Span, TranscriptPage};
 pub use restored::{Boundary, OpenCall, Restored};
+pub use search::{Hit, HitPlace, Search, SearchQuery, Searched};

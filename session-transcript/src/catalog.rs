@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicU64;
 
 use session_core::error::CatalogError;
 use session_core::history::{
-    ListQuery, Listing, PageQuery, SessionEntry, SessionRoot, SessionSource, TranscriptPage,
+    ListQuery, Listing, PageQuery, Restored, Search, SearchQuery, SessionEntry, SessionRoot, SessionSource,
+    TranscriptPage,
 };
 use session_core::{
     Conversation, Inspection, Mend, NativeId, Places, Presence, RelocateOrder, Relocated, SessionCatalog,
@@ -20,17 +21,18 @@ use crate::list::Lister;
 use crate::mend::{end_last_line, number_records, stays_in, unarchive};
 use crate::opened::Opened;
 use crate::packed::{Content, is_packed};
-use crate::page::{Limits, page_of};
+use crate::page::{Limits, Transcript, page_of};
 use crate::parts::Files;
 use crate::relocate::{Order, relocate};
+use crate::restore::restore;
 use crate::scan::{READ_LIMIT, Tally, last_said, scan};
 use crate::stamp::now;
 
 /// A catalog of sessions that lie in one file each.
 #[derive(Debug, Clone)]
 pub struct FileCatalog<F> {
-    format: Arc<F>,
-    search_limit: usize,
+    pub(crate) format: Arc<F>,
+    pub(crate) search_limit: usize,
     index: Option<Arc<Path>>,
 }
 
@@ -119,25 +121,6 @@ impl<F: TranscriptFormat> FileCatalog<F> {
         done.await.unwrap_or_else(|error| {
             Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
         })
-    }
-
-    /// Opens a file that was found before, and does something with it, on the blocking pool.
-    async fn with_source<T: Send + 'static>(
-        &self,
-        source: &SessionSource,
-        work: impl FnOnce(&Files<'_>, &Path, Opened) -> io::Result<T> + Send + 'static,
-    ) -> Result<T, CatalogError> {
-        let (format, source, limit) = (Arc::clone(&self.format), source.clone(), self.search_limit);
-        let path = source.path.clone();
-        let done = tokio::task::spawn_blocking(move || {
-            let path = source.path;
-            let opened = Opened::at(&path, source.state_dir.as_deref())?;
-            let roots = format.roots(source.state_dir.as_deref());
-            let real = source.state_dir.as_deref().and_then(|dir| dir.canonicalize().ok());
-            let files = Files::new(&*format, &roots, real.as_deref(), limit);
-            work(&files, &path, opened).map_err(|error| failed(&path, error))
-        });
-        done.await.unwrap_or_else(|error| Err(CatalogError { path, source: io::Error::other(error).into() }))
     }
 }
 
@@ -259,6 +242,35 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
         let read =
             move |files: &Files<'_>, path: &Path, opened| page_of(files, path, opened, &query, Limits::PAGE);
         self.with_source(source, read).await
+    }
+
+    /// # Errors
+    /// [`CatalogError`] when the file is not there or cannot be read.
+    ///
+    /// # Cancel safety
+    /// Nothing is written. A dropped future leaves the read running to its end on the blocking pool.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn restore(&self, _: &NativeId, source: &SessionSource) -> Result<Restored, CatalogError> {
+        let state_dir = source.state_dir.clone();
+        let read = move |files: &Files<'_>, path: &Path, opened: Opened| {
+            restore(Transcript { format: files.format, path, opened: &opened }, state_dir.as_deref())
+        };
+        self.with_source(source, read).await
+    }
+
+    /// # Errors
+    /// [`CatalogError`] when it is not known where sessions lie, or nothing is searched for. What cannot be read is told on
+    /// the way.
+    ///
+    /// # Cancel safety
+    /// Nothing is written. Dropping the search ends it at the next line.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn search(&self, query: &SearchQuery) -> Result<Box<dyn Search>, CatalogError> {
+        self.begin_search(query)
     }
 
     /// # Errors

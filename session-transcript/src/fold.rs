@@ -5,6 +5,7 @@ mod chain;
 mod entry;
 mod glance;
 mod head;
+mod marks;
 mod notes;
 mod part;
 mod replies;
@@ -22,6 +23,7 @@ use self::blocks::{Block, Blocks};
 use self::chain::{Chain, Place, Taken};
 pub(crate) use self::glance::{Buffers, FIRST};
 use self::head::Inherited;
+use self::marks::Marks;
 use self::notes::Notes;
 use self::part::{Part, Tail};
 pub(crate) use self::replies::Replies;
@@ -82,6 +84,9 @@ pub(crate) struct Digest {
     /// What is needed for going on, and not for a list.
     #[serde(skip)]
     memory: Memory,
+    /// What a restore asks for, and no list.
+    #[serde(skip)]
+    pub(crate) marks: Marks,
 }
 
 /// What is remembered of single records.
@@ -205,6 +210,9 @@ impl Digest {
         for (reply, spent) in part.spent {
             self.memory.replies.take(reply, spent);
         }
+        for mark in part.marks {
+            self.marks.take(mark);
+        }
         for (offset, kind) in part.notices {
             self.note(offset, kind);
         }
@@ -218,7 +226,10 @@ impl Digest {
                 Taken::New => {}
             }
             match step.place {
-                Place::Boundary => self.compactions += 1,
+                Place::Boundary => {
+                    self.compactions += 1;
+                    self.marks.boundary(step.offset, self.turns);
+                }
                 Place::RolledBack(turns) => self.turns = self.turns.saturating_sub(turns),
                 _ => self.turns += turn,
             }

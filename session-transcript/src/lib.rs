@@ -4,10 +4,10 @@
 #[cfg(test)]
 extern crate self as session_transcript;
 
-mod backward;
 mod catalog;
 mod find;
 mod fold;
+mod follow;
 mod index;
 mod lines;
 mod list;
@@ -19,14 +19,18 @@ mod parts;
 mod pool;
 mod read;
 mod relocate;
+mod restore;
 mod scan;
 mod scope;
+mod search;
+mod source;
 mod stamp;
 mod summary;
 mod titles;
 mod walk;
 
 pub use catalog::FileCatalog;
+pub use follow::{Follow, Followed};
 pub use packed::unpack_to;
 pub use summary::{Bill, Counts, Summary};
 

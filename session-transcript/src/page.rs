@@ -2,6 +2,7 @@
 
 mod cursor;
 mod lineage;
+mod lines;
 
 use std::io;
 use std::path::Path;
@@ -13,9 +14,9 @@ use session_core::history::{
 
 pub(crate) use self::cursor::{Spot, Stale};
 pub(crate) use self::lineage::page as page_of;
-use crate::backward::{Backwards, Forwards, Line};
+pub(crate) use self::lines::{Backwards, Forwards, Line};
+use crate::lines::glued;
 use crate::opened::Opened;
-use crate::scan::resync;
 
 /// How much a page may hold.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +61,7 @@ fn page(transcript: Transcript<'_>, query: &PageQuery, limits: Limits) -> io::Re
 }
 
 /// What a line gave.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and most are entries")]
 enum Read {
     Entry(u64, u64, Entry),
     /// Nothing stands in it.
@@ -95,12 +97,12 @@ impl Transcript<'_> {
             let length = text.strip_suffix(b"\r").unwrap_or(text).len();
             return Read::Entry(line.offset, length as u64, entry);
         }
-        let whole = |rest: &[u8]| self.format.entry(rest).filter(counts);
-        if let Some((at, entry)) = resync(text, whole) {
+        let whole = |rest| Some((rest, self.format.entry(rest).filter(counts)?));
+        if let Some((rest, entry)) = glued(text, whole) {
             notices.push(self.notice(line.offset, NoticeKind::Recovered));
-            let rest = &text[at..];
+            let at = line.offset + (text.len() - rest.len()) as u64;
             let length = rest.strip_suffix(b"\r").unwrap_or(rest).len();
-            return Read::Entry(line.offset + at as u64, length as u64, entry);
+            return Read::Entry(at, length as u64, entry);
         }
         let kind = if line.ended { NoticeKind::SkippedLine } else { NoticeKind::TornTail };
         notices.push(self.notice(line.offset, kind));
@@ -111,8 +113,31 @@ impl Transcript<'_> {
         Located { entry, path: self.path.to_owned(), span: Some(Span { offset, bytes }), line: None }
     }
 
+    /// What a line holds, where it lies, and what there is to say of it.
+    pub(crate) fn read_located(self, line: Line<'_>, notices: &mut Vec<Notice>) -> Option<Located> {
+        match self.read(line, notices) {
+            Read::Entry(offset, length, entry) => Some(self.located(offset, length, entry)),
+            Read::Blank | Read::Nothing => None,
+        }
+    }
+
+    /// The record of the line that begins there, and whether it is a boundary that says what was kept.
+    pub(crate) fn line_at(self, offset: u64) -> io::Result<Option<(Located, bool)>> {
+        let mut lines = Forwards::new(&self.opened.file, offset, self.opened.size, Limits::PAGE.line);
+        let Some(line) = lines.next()? else { return Ok(None) };
+        let text = line.text.unwrap_or_default();
+        Ok(match self.read(line, &mut Vec::new()) {
+            Read::Entry(at, length, entry) => {
+                let skipped = usize::try_from(at - offset).unwrap_or_default();
+                let facts = self.format.facts(&text[skipped..]);
+                Some((self.located(at, length, entry), facts.is_some_and(|facts| facts.anchored)))
+            }
+            Read::Blank | Read::Nothing => None,
+        })
+    }
+
     /// So many turns before a place; `None`: before the end.
-    fn back(self, end: Option<u64>, turns: usize, limits: Limits) -> io::Result<TranscriptPage> {
+    pub(crate) fn back(self, end: Option<u64>, turns: usize, limits: Limits) -> io::Result<TranscriptPage> {
         let size = self.opened.size;
         let mut lines = Backwards::new(&self.opened.file, end.unwrap_or(size), limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
@@ -149,7 +174,13 @@ impl Transcript<'_> {
     }
 
     /// So many records from a place on.
-    fn forth(self, begin: u64, end: u64, records: usize, limits: Limits) -> io::Result<TranscriptPage> {
+    pub(crate) fn forth(
+        self,
+        begin: u64,
+        end: u64,
+        records: usize,
+        limits: Limits,
+    ) -> io::Result<TranscriptPage> {
         let mut lines = Forwards::new(&self.opened.file, begin, end, limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
         let (mut bytes, mut end) = (0, begin);
@@ -179,7 +210,3 @@ impl Transcript<'_> {
 fn counts(entry: &Entry) -> bool {
     !matches!(entry.kind, EntryKind::Note(_) | EntryKind::Unknown { .. } | EntryKind::Title { .. })
 }
-
-#[cfg(test)]
-#[path = "page_tests.rs"]
-mod tests;

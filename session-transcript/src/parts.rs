@@ -8,11 +8,11 @@ use std::sync::OnceLock;
 use session_core::history::{HistoryBase, SessionRoot};
 use session_core::{NativeId, TranscriptFormat};
 
-use crate::backward::Forwards;
 use crate::find::{Found, open, packed_twin};
 use crate::lines::LINE_LIMIT;
 use crate::opened::Opened;
 use crate::packed::Content;
+use crate::page::Forwards;
 use crate::walk::{Seen, Walk};
 
 /// More files that go on from each other are a circle.

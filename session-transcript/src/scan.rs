@@ -137,17 +137,6 @@ fn counting(format: &dyn TranscriptFormat, line: &[u8]) -> Option<RecordFacts> {
     format.record(line).filter(|facts| facts.kind != RecordKind::Other)
 }
 
-/// How many places are tried. A record has fewer objects in it, and each try of a made-up line may cost all of the rest.
-const TRIES: usize = 10_000;
-
-/// The record at the end of a line, and where it begins.
-///
-/// From the end: an object inside of the record does not reach to the end of the line, so the first one that does is the
-/// record itself, and each try is as short as the object.
-pub(crate) fn resync<T>(line: &[u8], whole: impl Fn(&[u8]) -> Option<T>) -> Option<(usize, T)> {
-    memchr::memmem::rfind_iter(line, b"{\"").take(TRIES).find_map(|at| Some((at, whole(&line[at..])?)))
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;

@@ -29,7 +29,7 @@ impl Scoped {
             || [&entry.cwd, &entry.last_cwd].into_iter().flatten().any(|folder| self.holds_folder(folder))
     }
 
-    fn holds_folder(&mut self, folder: &Path) -> bool {
+    pub(crate) fn holds_folder(&mut self, folder: &Path) -> bool {
         if let Some(holds) = self.known.get(folder) {
             return *holds;
         }

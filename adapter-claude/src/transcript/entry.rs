@@ -5,13 +5,13 @@ mod blocks;
 use session_core::Timestamp;
 use session_core::history::{Block, Entry, EntryKind, RawTime, TitleSource};
 
-use self::blocks::{Content, Message, value, word};
-use super::json::{Json, has_control};
+use self::blocks::{Content, Message, NESTED, value, word};
+use super::json::{Json, has_control, text};
+use super::prompt::{NOT_SAID, without_reminders};
 
 /// Kinds of lines that hold nothing of the talk.
 const NOTES: &[&str] = &[
     "agent-color",
-    "agent-name",
     "agent-setting",
     "api-request",
     "api-request-blob",
@@ -36,9 +36,10 @@ const NOTES: &[&str] = &[
 
 /// What a line holds, as far as an entry needs it.
 #[derive(Debug, Default)]
-struct Line {
-    kind: Option<String>,
-    subtype: Option<String>,
+struct Line<'a> {
+    /// As they are written between their quotes.
+    kind: Option<&'a [u8]>,
+    subtype: Option<&'a [u8]>,
     uuid: Option<String>,
     parent: Option<String>,
     time: Option<Timestamp>,
@@ -78,20 +79,20 @@ pub(super) fn entry(line: &[u8]) -> Option<Entry> {
     read.entry(line)
 }
 
-impl Line {
-    fn read(line: &[u8]) -> Option<Self> {
+impl<'a> Line<'a> {
+    fn read(line: &'a [u8]) -> Option<Self> {
         let mut read = Self::default();
         let mut json = Json::new(line);
         json.object(|json, key| {
             match key {
-                b"type" => read.kind = word(json)?,
-                b"subtype" => read.subtype = word(json)?,
+                b"type" => read.kind = json.maybe_string()?,
+                b"subtype" => read.subtype = json.maybe_string()?,
                 b"uuid" => read.uuid = word(json)?,
                 b"parentUuid" => read.parent = word(json)?,
                 b"timestamp" => {
-                    read.time = word(json)?.and_then(|text| RawTime::Text(text.into()).read());
+                    read.time = json.maybe_string()?.and_then(|raw| RawTime::Text(text(raw)).read());
                 }
-                b"customTitle" | b"aiTitle" | b"summary" => read.title = word(json)?,
+                b"customTitle" | b"agentName" | b"aiTitle" | b"summary" => read.title = word(json)?,
                 b"message" => read.message = Message::read(json)?,
                 b"attachment" => read.attachment = Some(Attachment::read(json)?),
                 b"isSidechain" => read.sidechain = json.is_true()?,
@@ -108,14 +109,14 @@ impl Line {
 
     /// `None`: it has no type, so it is no record.
     fn entry(mut self, line: &[u8]) -> Option<Entry> {
-        let name = self.kind.take()?;
-        let message = self.message.take();
+        let name = text(self.kind?);
+        let mut message = self.message.take();
         let (model, usage, reply) = message
-            .as_ref()
-            .map(|message| (message.model.clone(), message.usage, message.id.clone()))
+            .as_mut()
+            .map(|message| (message.model.take(), message.usage, message.id.take()))
             .unwrap_or_default();
         let mut queued = false;
-        let kind = match (name.as_str(), message) {
+        let kind = match (&*name, message) {
             ("user", Some(message)) => self.of_user(message.content),
             ("assistant", Some(message)) => EntryKind::Reply(message.content.blocks),
             ("attachment", _) => {
@@ -123,21 +124,21 @@ impl Line {
                 queued = attachment.is_prompt();
                 attachment.kind()
             }
-            ("system", _) => match self.subtype.as_deref() {
-                Some("compact_boundary") => EntryKind::Boundary,
-                Some(subtype) => EntryKind::Note(format!("system/{subtype}")),
-                None => EntryKind::Note(name),
+            ("system", _) => match self.subtype {
+                Some(b"compact_boundary") => EntryKind::Boundary,
+                Some(subtype) => EntryKind::Note(format!("system/{}", text(subtype))),
+                None => EntryKind::Note(name.into_owned()),
             },
-            ("custom-title" | "ai-title" | "summary", _) => {
-                let source = match name.as_str() {
-                    "custom-title" => TitleSource::Given,
+            ("custom-title" | "agent-name" | "ai-title" | "summary", _) => {
+                let source = match &*name {
+                    "custom-title" | "agent-name" => TitleSource::Given,
                     "ai-title" => TitleSource::Agent,
                     _ => TitleSource::Summary,
                 };
                 EntryKind::Title { source, text: self.title.take().unwrap_or_default() }
             }
-            (known, _) if NOTES.contains(&known) => EntryKind::Note(name),
-            _ => EntryKind::Unknown { name, record: value(line) },
+            (known, _) if NOTES.contains(&known) => EntryKind::Note(name.into_owned()),
+            _ => EntryKind::Unknown { name: name.into_owned(), record: value(line) },
         };
         let is_reply = matches!(kind, EntryKind::Reply(_));
         Some(Entry {
@@ -163,14 +164,10 @@ impl Line {
         if self.meta || returned || content.blocks.is_empty() {
             return EntryKind::Returned(content.blocks);
         }
-        let first = content.blocks.iter().find_map(|block| match block {
-            Block::Text(text) => Some(text.as_str()),
-            _ => None,
-        });
-        match first.map(typed) {
-            Some(Typed::Nothing) => EntryKind::Returned(content.blocks),
-            Some(Typed::Command(text)) => EntryKind::Prompt(vec![Block::Text(text)]),
-            Some(Typed::Words) | None => EntryKind::Prompt(content.blocks),
+        match typed(&content.blocks) {
+            Typed::Nothing => EntryKind::Returned(content.blocks),
+            Typed::Command(text) => EntryKind::Prompt(vec![Block::Text(text)]),
+            Typed::Words => EntryKind::Prompt(content.blocks),
         }
     }
 }
@@ -184,20 +181,31 @@ enum Typed {
     Nothing,
 }
 
-fn typed(text: &str) -> Typed {
-    const WRITTEN: &[&str] =
-        &["<local-command-", "<bash-stdout>", "<bash-stderr>", "[Request interrupted by user"];
+fn typed(blocks: &[Block]) -> Typed {
+    let texts = || {
+        blocks.iter().filter_map(|block| match block {
+            Block::Text(text) => Some(without_reminders(text)),
+            _ => None,
+        })
+    };
+    // Slashes at the beginning of a prompt are a block of their own.
+    let said = texts().find(|text| !text.is_empty()).unwrap_or_default();
     let inside = |tag: &str| {
-        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+        let (_, rest) = said.split_once(&format!("<{tag}>"))?;
         Some(rest.split_once(&format!("</{tag}>"))?.0.trim())
     };
-    if WRITTEN.iter().any(|start| text.starts_with(start)) {
+    if said.is_empty() {
+        let silent = |block: &Block| matches!(block, Block::Text(text) if !text.is_empty());
+        // Reminders alone.
+        return if blocks.iter().all(silent) { Typed::Nothing } else { Typed::Words };
+    }
+    if NOT_SAID.iter().any(|start| said.starts_with(start)) {
         Typed::Nothing
-    } else if text.starts_with("<command-name>") || text.starts_with("<command-message>") {
+    } else if said.starts_with("<command-name>") || said.starts_with("<command-message>") {
         let name = inside("command-name").or_else(|| inside("command-message")).unwrap_or_default();
         let arguments = inside("command-args").unwrap_or_default();
         Typed::Command(format!("{name} {arguments}").trim_end().to_owned())
-    } else if text.starts_with("<bash-input>") {
+    } else if said.starts_with("<bash-input>") {
         Typed::Command(format!("!{}", inside("bash-input").unwrap_or_default()))
     } else {
         Typed::Words
@@ -211,7 +219,7 @@ impl Attachment {
             match key {
                 b"type" => read.kind = word(json)?,
                 b"commandMode" => read.mode = word(json)?,
-                b"prompt" => read.prompt = Some(Content::read(json.raw()?)),
+                b"prompt" => read.prompt = Some(Content::read(json, NESTED)?),
                 _ => json.skip()?,
             }
             Some(())

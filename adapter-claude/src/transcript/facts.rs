@@ -32,6 +32,9 @@ struct Raw<'a> {
     meta: bool,
     summary_of_compaction: bool,
     api_error: bool,
+    /// Whether a boundary says what was kept.
+    anchored: bool,
+    cost: Option<f64>,
     message: Option<Message<'a>>,
     attachment: Option<Attachment<'a>>,
 }
@@ -82,6 +85,8 @@ pub(super) fn facts(line: &[u8]) -> Option<LineFacts<'_>> {
             _ => SessionKind::Main,
         }),
         print: raw.print(kind),
+        running_cost: raw.cost.filter(|_| kind == b"cost-state"),
+        anchored: raw.anchored,
         role,
     })
 }
@@ -130,6 +135,17 @@ impl<'a> Raw<'a> {
             b"attachment" => {
                 self.attachment = Some(Attachment::read(json)?);
                 return Some(());
+            }
+            b"totalCostUSD" => {
+                self.cost = std::str::from_utf8(json.raw()?).ok().and_then(|cost| cost.parse().ok());
+                return Some(());
+            }
+            b"compactMetadata" => {
+                return json.object(|json, key| {
+                    self.anchored |=
+                        matches!(key, b"preservedSegment" | b"preservedMessages") && json.peek()? == b'{';
+                    json.skip()
+                });
             }
             b"forkedFrom" => {
                 self.forked = json.peek()? == b'{';

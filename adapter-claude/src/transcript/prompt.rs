@@ -14,7 +14,7 @@ pub(super) struct Typed<'a> {
 }
 
 /// What the agent writes around its own commands and interruptions.
-const NOT_SAID: &[&str] = &[
+pub(super) const NOT_SAID: &[&str] = &[
     "<local-command-",
     "<bash-stdout>",
     "<bash-stderr>",
@@ -60,7 +60,7 @@ fn blocks(content: &[u8]) -> Option<(Cow<'_, str>, bool)> {
 }
 
 /// The text without what the agent or a hook put before it.
-fn without_reminders(text: &str) -> &str {
+pub(super) fn without_reminders(text: &str) -> &str {
     const BEGIN: &str = "<system-reminder>";
     const END: &str = "</system-reminder>";
     let mut said = text;

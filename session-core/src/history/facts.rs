@@ -103,6 +103,10 @@ pub struct LineFacts<'a> {
     /// A number that a record shares with every copy of it under another id: of its role, its time and its content. `None`
     /// where it has no time, or is no message.
     pub print: Option<u64>,
+    /// What the agent's counter of costs shows, in US dollars.
+    pub running_cost: Option<f64>,
+    /// Of a boundary: whether it says what was kept beside the summary.
+    pub anchored: bool,
 }
 
 /// What a line is.

@@ -5,6 +5,7 @@ use session_core::{TranscriptFormat, Usage};
 
 use super::blocks::Block;
 use super::chain::{Place, Step};
+use super::marks::Mark;
 use super::notes::{Notes, is_talk};
 use super::replies::Spent;
 use crate::lines::glued;
@@ -16,6 +17,7 @@ pub(super) struct Part {
     pub(super) steps: Vec<Step>,
     pub(super) spent: Vec<(RecordId, Spent)>,
     pub(super) notices: Vec<(u64, NoticeKind)>,
+    pub(super) marks: Vec<Mark>,
     pub(super) running: Option<Usage>,
     /// Prompts of helpers.
     pub(super) side_turns: u64,
@@ -105,6 +107,7 @@ impl Part {
     fn take(&mut self, facts: &LineFacts<'_>, offset: u64, base: impl FnOnce() -> Option<HistoryBase>) {
         self.records += 1;
         let time = self.notes.take(facts, base);
+        self.marks.extend(Mark::of(facts, offset));
         if let LineRole::Reply { reply: Some(reply), usage, .. } = &facts.role {
             self.spend(
                 *reply,

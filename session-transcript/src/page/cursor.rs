@@ -5,7 +5,7 @@ use std::io;
 
 use session_core::history::Cursor;
 
-use crate::backward::read_at;
+use super::lines::read_at;
 
 /// Which bytes before the place are compared: enough that two records do not end alike.
 const COMPARED: u64 = 4096;

@@ -9,6 +9,9 @@ use crate::transcript::json::Json;
 /// Memory that a value may take as a tree. One that would take more stays the text that it is.
 const TREE: usize = 4 << 20;
 
+/// How many lists of blocks may lie in each other: those of a message, and those that a tool returned.
+pub(super) const NESTED: u8 = 2;
+
 /// What one node of a tree takes, with its place in a map.
 const NODE: usize = 128;
 
@@ -34,10 +37,35 @@ pub(super) fn word(json: &mut Json<'_>) -> Option<Option<String>> {
 
 /// What a string says, by what is written, with its quotes. What is no text in it becomes the replacement character.
 pub(super) fn owned(raw: &[u8]) -> String {
+    let inside = raw.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(raw);
+    if let Some(text) = std::str::from_utf8(inside).ok().and_then(unescaped) {
+        return text;
+    }
     serde_json::from_slice(raw).unwrap_or_else(|_| {
         let written = String::from_utf8_lossy(raw);
         serde_json::from_str(&without_lone_surrogates(&written)).unwrap_or_else(|_| written.into_owned())
     })
+}
+
+/// The text without its escapes, piece by piece. `None`: it has one that is seldom.
+fn unescaped(written: &str) -> Option<String> {
+    let mut text = String::with_capacity(written.len());
+    let mut rest = written;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        text.push_str(&rest[..at]);
+        text.push(match rest.as_bytes().get(at + 1)? {
+            b'n' => '\n',
+            b't' => '\t',
+            b'"' => '"',
+            b'\\' => '\\',
+            b'/' => '/',
+            b'r' => '\r',
+            _ => return None,
+        });
+        rest = &rest[at + 2..];
+    }
+    text.push_str(rest);
+    Some(text)
 }
 
 /// The value. One that is no JSON, or too much of it, is given as the text that was written.
@@ -65,7 +93,7 @@ impl Message {
                 b"id" => read.id = word(json)?,
                 b"model" => read.model = word(json)?,
                 b"usage" => read.usage = usage(json)?,
-                b"content" => read.content = Content::read(json.raw()?),
+                b"content" => read.content = Content::read(json, NESTED)?,
                 _ => json.skip()?,
             }
             Some(())
@@ -94,21 +122,26 @@ fn usage(json: &mut Json<'_>) -> Option<Option<Usage>> {
 }
 
 impl Content {
-    /// Of what is no text and no list of blocks, nothing.
-    pub(super) fn read(raw: &[u8]) -> Self {
+    /// Of what is no text and no list of blocks, nothing; no deeper than so many lists.
+    pub(super) fn read(json: &mut Json<'_>, depth: u8) -> Option<Self> {
         let mut blocks = Vec::new();
-        match raw.first() {
-            Some(b'"') => blocks.push(Block::Text(owned(raw))),
-            Some(b'[') => {
-                // What was read up to here stays.
-                let _ = Json::new(raw).array(|json| {
-                    blocks.push(block(json.raw()?));
-                    Some(())
-                });
-            }
-            _ => {}
+        match json.peek()? {
+            b'"' => blocks.push(Block::Text(owned(json.raw()?))),
+            b'[' if depth > 0 => json.array(|json| {
+                blocks.push(block(json, depth - 1)?);
+                Some(())
+            })?,
+            _ => json.skip()?,
         }
-        Self { blocks }
+        Some(Self { blocks })
+    }
+
+    /// Its words.
+    fn into_text(mut self) -> String {
+        match self.blocks.as_mut_slice() {
+            [Block::Text(text)] => std::mem::take(text),
+            _ => self.text(),
+        }
     }
 
     /// Its words.
@@ -117,7 +150,6 @@ impl Content {
         for block in &self.blocks {
             let text = match block {
                 Block::Text(text) => text.as_str(),
-                Block::Attachment { .. } => continue,
                 Block::Other(Value::String(text)) => text.as_str(),
                 _ => continue,
             };
@@ -140,15 +172,15 @@ struct Fields<'a> {
     name: Option<&'a [u8]>,
     input: Option<&'a [u8]>,
     call: Option<&'a [u8]>,
-    content: Option<&'a [u8]>,
+    content: Content,
     source: Option<&'a [u8]>,
     failed: bool,
 }
 
 impl<'a> Fields<'a> {
-    fn read(raw: &'a [u8]) -> Option<Self> {
+    fn read(json: &mut Json<'a>, depth: u8) -> Option<Self> {
         let mut fields = Self::default();
-        Json::new(raw).object(|json, key| {
+        json.object(|json, key| {
             let field = match key {
                 b"type" => &mut fields.kind,
                 b"text" => &mut fields.text,
@@ -157,7 +189,10 @@ impl<'a> Fields<'a> {
                 b"name" => &mut fields.name,
                 b"input" => &mut fields.input,
                 b"tool_use_id" => &mut fields.call,
-                b"content" => &mut fields.content,
+                b"content" => {
+                    fields.content = Content::read(json, depth)?;
+                    return Some(());
+                }
                 b"source" => &mut fields.source,
                 b"is_error" => {
                     fields.failed = json.is_true()?;
@@ -176,16 +211,16 @@ fn text_of(raw: Option<&[u8]>) -> Option<String> {
     raw.filter(|raw| raw.first() == Some(&b'"')).map(owned)
 }
 
-fn block(raw: &[u8]) -> Block {
-    read_block(raw).unwrap_or_else(|| Block::Other(value(raw)))
+fn block(json: &mut Json<'_>, depth: u8) -> Option<Block> {
+    json.peek()?;
+    let begin = *json;
+    let known =
+        if json.peek()? == b'{' { known(Fields::read(json, depth)?) } else { json.skip().map(|()| None)? };
+    Some(known.unwrap_or_else(|| Block::Other(value(begin.until(json)))))
 }
 
 /// `None`: a block of another kind, or without what its kind always has.
-fn read_block(raw: &[u8]) -> Option<Block> {
-    if raw.first() != Some(&b'{') {
-        return None;
-    }
-    let fields = Fields::read(raw)?;
+fn known(fields: Fields<'_>) -> Option<Block> {
     Some(match fields.kind? {
         b"\"text\"" => Block::Text(text_of(fields.text)?),
         b"\"thinking\"" => Block::Thinking(text_of(fields.thinking)?),
@@ -196,7 +231,7 @@ fn read_block(raw: &[u8]) -> Option<Block> {
         },
         b"\"tool_result\"" => Block::ToolResult {
             id: text_of(fields.call)?,
-            text: fields.content.map(|raw| Content::read(raw).text()).unwrap_or_default(),
+            text: fields.content.into_text(),
             failed: fields.failed,
         },
         kind @ (b"\"image\"" | b"\"document\"") => {

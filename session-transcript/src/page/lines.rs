@@ -84,7 +84,7 @@ impl<'a> Backwards<'a> {
             let kept = self.tail - self.head;
             if kept + read > self.buffer.len() {
                 // Twice as much each time: a long line is not copied for every block of it.
-                let room = (2 * kept).max(2 * BLOCK);
+                let room = (2 * kept).max(2 * BLOCK).max(kept + read);
                 let mut larger = vec![0; room];
                 larger[room - kept..].copy_from_slice(&self.buffer[self.head..self.tail]);
                 self.buffer = larger;
@@ -190,5 +190,5 @@ pub(crate) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<()>
 }
 
 #[cfg(test)]
-#[path = "backward_tests.rs"]
+#[path = "lines_tests.rs"]
 mod tests;

@@ -1,0 +1,220 @@
+//! Search in what was said: file by file, newest first, each from its end.
+
+mod needle;
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use session_core::error::CatalogError;
+use session_core::history::{
+    Block, Entry, EntryKind, FileKind, Hit, HitPlace, Notice, NoticeKind, Scope, Search, SearchQuery,
+    Searched, SessionRoot, SessionSource,
+};
+use session_core::{TranscriptFormat, async_trait};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use self::needle::Needle;
+use crate::FileCatalog;
+use crate::catalog::failed;
+use crate::opened::Opened;
+use crate::page::{Backwards, Forwards, Limits, Transcript};
+use crate::scope::Scoped;
+use crate::walk::{Seen, Walk, notice};
+
+/// How many hits wait to be asked for.
+const WAITING: usize = 64;
+
+/// How much of a beginning is read for the folder that a session began in.
+const HEAD: u64 = 1 << 20;
+
+#[derive(Debug)]
+struct Running(Receiver<Searched>);
+
+#[async_trait]
+impl Search for Running {
+    async fn next(&mut self) -> Option<Searched> {
+        self.0.recv().await
+    }
+}
+
+impl<F: TranscriptFormat> FileCatalog<F> {
+    pub(crate) fn begin_search(&self, query: &SearchQuery) -> Result<Box<dyn Search>, CatalogError> {
+        let refuse = |path: Option<&Path>, why: &str| {
+            let path = path.unwrap_or(Path::new(""));
+            failed(path, io::Error::new(io::ErrorKind::InvalidInput, why))
+        };
+        let dir = query.state_dir.as_deref();
+        let Some(needle) = Needle::new(&query.words) else {
+            return Err(refuse(dir, "there is nothing to search for"));
+        };
+        let roots = self.format.roots(dir);
+        if roots.is_empty() {
+            return Err(refuse(dir, "it is not known where sessions lie"));
+        }
+        let (sender, receiver) = channel(WAITING);
+        let (format, limit, query) = (Arc::clone(&self.format), self.search_limit, query.clone());
+        tokio::task::spawn_blocking(move || {
+            let left = query.limit.unwrap_or(usize::MAX);
+            let scoped = Scoped::new(&query.scope);
+            let mut searcher =
+                Searcher { format: &*format, query: &query, needle: &needle, sender: &sender, scoped, left };
+            // It ends early when nobody listens any more, or all were found.
+            let _ = searcher.run(&roots, limit);
+        });
+        Ok(Box::new(Running(receiver)))
+    }
+}
+
+/// Nobody listens any more, or the limit was reached.
+#[derive(Debug)]
+struct Over;
+
+struct Searcher<'a> {
+    format: &'a dyn TranscriptFormat,
+    query: &'a SearchQuery,
+    needle: &'a Needle,
+    sender: &'a Sender<Searched>,
+    scoped: Scoped,
+    /// How many hits are still wanted.
+    left: usize,
+}
+
+impl Searcher<'_> {
+    fn run(&mut self, roots: &[SessionRoot], limit: usize) -> Result<(), Over> {
+        let state_dir = match self.query.state_dir.as_deref().map(Path::canonicalize).transpose() {
+            Ok(dir) => dir,
+            // What is not there holds nothing.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => {
+                let path = self.query.state_dir.clone().unwrap_or_default();
+                return self.tell(notice(&path, &error));
+            }
+        };
+        let walk = Walk {
+            format: self.format,
+            state_dir: state_dir.as_deref(),
+            sidechains: self.query.with_sidechains,
+            only: None,
+            names: &[],
+            limit,
+        };
+        let mut walked = walk.run(roots);
+        for notice in walked.notices {
+            self.tell(notice)?;
+        }
+        walked.files.sort_by(|one, other| {
+            (other.stamp.modified, one.file.packed, &one.path).cmp(&(
+                one.stamp.modified,
+                other.file.packed,
+                &other.path,
+            ))
+        });
+        let mut searched = HashSet::new();
+        for seen in &walked.files {
+            if seen.file.kind == FileKind::Session && !searched.insert(seen.file.id.clone()) {
+                self.tell(Notice { path: seen.path.clone(), offset: None, kind: NoticeKind::OlderCopy })?;
+                continue;
+            }
+            self.file(seen)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&self, notice: Notice) -> Result<(), Over> {
+        self.sender.blocking_send(Searched::Notice(notice)).map_err(|_| Over)
+    }
+
+    fn file(&mut self, seen: &Seen) -> Result<(), Over> {
+        let path = &seen.path;
+        let opened = match Opened::at(path, self.query.state_dir.as_deref()) {
+            Ok(opened) => opened,
+            Err(error) => return self.tell(notice(path, &error.source)),
+        };
+        let read = self.transcript(Transcript { format: self.format, path, opened: &opened }, seen);
+        read.unwrap_or_else(|error| self.tell(notice(path, &error)))
+    }
+
+    fn transcript(&mut self, transcript: Transcript<'_>, seen: &Seen) -> io::Result<Result<(), Over>> {
+        let mut wanted = None;
+        let mut lines = Backwards::new(&transcript.opened.file, transcript.opened.size, Limits::PAGE.line);
+        while let Some(line) = lines.next()? {
+            if self.sender.is_closed() {
+                return Ok(Err(Over));
+            }
+            if line.text.is_some_and(|text| !self.needle.may_be_in(text)) {
+                continue;
+            }
+            let mut notices = Vec::new();
+            let read = transcript.read_located(line, &mut notices);
+            for notice in notices {
+                if let Err(over) = self.tell(notice) {
+                    return Ok(Err(over));
+                }
+            }
+            let Some(located) = read else { continue };
+            if located.entry.sidechain && !self.query.with_sidechains {
+                continue;
+            }
+            let Some((place, excerpt, matched)) = self.matches(&located.entry) else { continue };
+            if !*wanted.get_or_insert_with(|| self.is_in_scope(transcript, line.text.unwrap_or_default())) {
+                break;
+            }
+            let hit = Hit {
+                id: seen.file.id.clone(),
+                source: SessionSource { path: seen.path.clone(), state_dir: self.query.state_dir.clone() },
+                place,
+                span: located.span,
+                time: located.entry.time,
+                excerpt,
+                matched,
+            };
+            let sent = self.left > 0 && self.sender.blocking_send(Searched::Hit(Box::new(hit))).is_ok();
+            self.left = self.left.saturating_sub(1);
+            if !sent || self.left == 0 {
+                return Ok(Err(Over));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Whether all words are in what somebody said, and where.
+    fn matches(&self, entry: &Entry) -> Option<(HitPlace, String, std::ops::Range<usize>)> {
+        let words = |blocks: &[Block]| {
+            let texts = blocks.iter().filter_map(|block| match block {
+                Block::Text(text) => Some(text.as_str()),
+                _ => None,
+            });
+            texts.collect::<Vec<_>>().join("\n")
+        };
+        let (place, said) = match &entry.kind {
+            EntryKind::Prompt(blocks) => (HitPlace::Prompt, words(blocks)),
+            EntryKind::Reply(blocks) => (HitPlace::Reply, words(blocks)),
+            EntryKind::Title { text, .. } => (HitPlace::Title, text.clone()),
+            _ => return None,
+        };
+        let (excerpt, matched) = self.needle.find(&said)?;
+        Some((place, excerpt, matched))
+    }
+
+    /// Whether the session began in one of the folders asked for, or was in one when this was said.
+    fn is_in_scope(&mut self, transcript: Transcript<'_>, line: &[u8]) -> bool {
+        if self.query.scope == Scope::All {
+            return true;
+        }
+        let folder = |text: &[u8]| {
+            let cwd = transcript.format.facts(text)?.cwd?;
+            Some(PathBuf::from(&*cwd))
+        };
+        let end = transcript.opened.size.min(HEAD);
+        let mut head = Forwards::new(&transcript.opened.file, 0, end, Limits::PAGE.line);
+        let mut first = None;
+        while let Ok(Some(line)) = head.next()
+            && first.is_none()
+        {
+            first = line.text.and_then(folder);
+        }
+        [first, folder(line)].into_iter().flatten().any(|folder| self.scoped.holds_folder(&folder))
+    }
+}

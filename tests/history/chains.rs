@@ -1,0 +1,116 @@
+//! How records follow each other, and what the model sees of them.
+
+use rejoin::core::history::NoticeKind;
+use serde_json::json;
+
+use crate::desk::{Desk, boundary, call, returned, said, summary, texts, user, uuid};
+
+/// Two views: what was said, all of it, and what the model would be shown.
+#[test]
+fn a_parent_that_was_never_written_cuts_nothing_off() {
+    let desk = Desk::of(&[
+        user("u1", None, "one"),
+        said("u2", "u1", "two"),
+        user("u3", Some("x9"), "three"),
+        said("u4", "u3", "four"),
+    ]);
+    assert_eq!(texts(&desk.last(9)), ["one", "two", "three", "four"]);
+    let restored = desk.restored();
+    assert_eq!((restored.turns, restored.all_messages), (2, 4));
+    assert!(restored.notices.iter().any(|notice| notice.kind == NoticeKind::LinkMissing), "{restored:?}");
+}
+
+#[test]
+fn a_snapshot_that_names_a_message_is_not_the_message() {
+    let snapshot = |of| json!({"type": "file-history-snapshot", "messageId": uuid(of), "snapshot": {"messageId": uuid(of)}});
+    let desk = Desk::of(&[
+        user("u1", None, "one"),
+        said("u2", "u1", "two"),
+        user("u3", Some("u2"), "three"),
+        snapshot("u1"),
+        snapshot("u3"),
+    ]);
+    assert_eq!(texts(&desk.last(9)), ["one", "two", "three"]);
+    let restored = desk.restored();
+    assert_eq!((restored.turns, restored.all_messages, restored.notices), (2, 3, vec![]));
+}
+
+#[test]
+fn what_a_second_compaction_writes_again_counts_once() {
+    let mut lines = vec![
+        user("u1", None, "1"),
+        said("a2", "u1", "2"),
+        user("u3", Some("a2"), "3"),
+        said("a4", "u3", "4"),
+    ];
+    lines.push(boundary("b1", "a4", json!({"trigger": "manual"})));
+    lines.extend([summary("s5", "b1", "so far"), user("u7", Some("s5"), "7"), said("a8", "u7", "8")]);
+    // The same again, under ids of their own.
+    lines.extend([
+        user("v1", Some("a8"), "1"),
+        said("w2", "v1", "2"),
+        user("v3", Some("w2"), "3"),
+        said("w4", "v3", "4"),
+    ]);
+    for (copy, of) in [(9, "a2"), (11, "a4")] {
+        lines[copy]["message"]["id"] = json!(format!("msg_{of}"));
+    }
+    lines.push(boundary("b2", "w4", json!({"trigger": "manual"})));
+    lines.extend([summary("s9", "b2", "all of it"), user("u10", Some("s9"), "10"), said("a11", "u10", "11")]);
+    let restored = Desk::of(&lines).restored();
+    assert_eq!(restored.turns, 4, "{restored:?}");
+    assert_eq!(restored.usage.output_tokens, 4);
+    assert_eq!(restored.live_messages, 3);
+    let boundaries: Vec<_> =
+        restored.boundaries.iter().map(|it| (it.turns_before, it.summary.as_deref())).collect();
+    assert_eq!(boundaries, [(2, Some("so far")), (3, Some("all of it"))]);
+}
+
+#[test]
+fn a_boundary_without_anchors_is_told_and_the_talk_is_whole() {
+    let lines = |metadata| {
+        vec![
+            user("u1", None, "one"),
+            said("a2", "u1", "two"),
+            boundary("b1", "a2", metadata),
+            summary("s3", "b1", "so far"),
+            user("u4", Some("s3"), "four"),
+            said("a5", "u4", "five"),
+        ]
+    };
+    for (metadata, anchored) in [
+        (json!({"trigger": "auto", "preTokens": 10, "postTokens": 2}), false),
+        (json!(null), false),
+        (
+            json!({"trigger": "auto", "preservedSegment": {"headUuid": "h", "anchorUuid": "a", "tailUuid": "t"}}),
+            true,
+        ),
+    ] {
+        let desk = Desk::of(&lines(metadata.clone()));
+        assert_eq!(texts(&desk.last(9)), ["one", "two", "boundary", "summary", "four", "five"]);
+        let restored = desk.restored();
+        let [boundary] = &restored.boundaries[..] else { panic!("{restored:?}") };
+        assert_eq!((boundary.anchored, boundary.turns_before), (anchored, 1), "{metadata}");
+        assert_eq!(boundary.summary.as_deref(), Some("so far"));
+        assert_eq!(boundary.time.unwrap().as_millis(), 1_778_265_000_000);
+        let page = desk.last(9);
+        assert_eq!(boundary.span, page.entries[2].span);
+        // Both readings: what follows the boundary, and everything.
+        assert_eq!((restored.live_messages, restored.all_messages), (3, 5));
+    }
+}
+
+#[test]
+fn calls_without_a_result_are_open_in_the_last_turn_alone() {
+    let mut lines = vec![user("u1", None, "one"), call("a2", "u1", "t1")];
+    let open =
+        |desk: Desk| -> Vec<String> { desk.restored().open_calls.into_iter().map(|call| call.id).collect() };
+    assert_eq!(open(Desk::of(&lines)), ["t1"]);
+    lines.extend([call("a3", "u1", "t2"), returned("r4", "a2", "t1")]);
+    assert_eq!(open(Desk::of(&lines)), ["t2"]);
+    let mut answered = lines.clone();
+    answered.push(returned("r5", "a3", "t2"));
+    assert_eq!(open(Desk::of(&answered)), [""; 0]);
+    lines.extend([user("u6", Some("r4"), "go on"), said("a7", "u6", "so")]);
+    assert_eq!(open(Desk::of(&lines)), [""; 0]);
+}

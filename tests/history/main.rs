@@ -1,0 +1,8 @@
+//! What is read of whole session files of Claude Code: pages, and what can be restored.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod chains;
+mod costs;
+mod damage;
+mod desk;
