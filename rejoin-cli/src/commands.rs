@@ -1,7 +1,10 @@
 //! The commands.
 
+pub(crate) mod completions;
+pub(crate) mod doctor;
 pub(crate) mod ends;
 pub(crate) mod explain;
 pub(crate) mod list;
+pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod show;

@@ -4,8 +4,10 @@ mod args;
 mod commands;
 mod exit;
 mod folders;
+mod invocation;
 mod json;
 mod output;
+mod picker;
 mod place;
 mod plain;
 mod signals;
@@ -67,6 +69,9 @@ async fn dispatch(cli: &Cli, around: Surroundings, out: &mut Output) -> Result<(
         Command::Explain(args) => commands::explain::run(args, &have()?, out).await,
         Command::Close(args) => commands::ends::close(args, &have()?, out).await,
         Command::Sweep(args) => commands::ends::sweep(args, &have()?, out).await,
+        Command::Resume(args) => commands::resume::run(args, &look()?, out).await,
+        Command::Doctor => commands::doctor::run(&look()?, out).await,
+        Command::Completions { shell } => commands::completions::run(*shell, out),
         _ => Err(Failure::usage("not yet")),
     }
 }

@@ -49,7 +49,7 @@ pub(crate) struct Output {
     stdout: BufWriter<io::Stdout>,
     command: &'static str,
     pub(crate) json: bool,
-    color: bool,
+    pub(crate) color: bool,
     /// Whether nobody but a person reads this: then long lines are cut.
     pub(crate) columns: Option<usize>,
     /// Whether a person sees stderr.
