@@ -36,7 +36,7 @@ struct ErrorText<'a> {
 }
 
 /// How text is made to stand out.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     Bold,
     Dim,
