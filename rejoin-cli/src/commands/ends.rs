@@ -71,10 +71,15 @@ pub(crate) async fn close(args: &args::Close, world: &World, out: &mut Output) -
         }
         Err(error) => return Err(Failure::caused(Exit::Usage, &error)),
     };
+    // A mailbox is closed for every agent, also for those that never had it.
+    let had = |closed: &&Closed| {
+        closed.session.is_some() || closed.candidate.is_some() || closed.state_removed || closed.ended > 0
+    };
+    let closed: Vec<_> = closed.iter().filter(had).collect();
     let document = CloseJson {
         mailbox: args.mailbox.clone(),
         because: because.code(),
-        closed: closed.iter().map(ClosedJson::from).collect(),
+        closed: closed.iter().map(|closed| ClosedJson::from(*closed)).collect(),
         failed: failed.iter().map(NotClosedJson::from).collect(),
     };
     if out.json {

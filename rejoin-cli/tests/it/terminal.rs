@@ -17,7 +17,7 @@ use crate::support::sessions::{CHANGELOG, Claude, LOGIN};
 use crate::support::Machine;
 
 /// After so long without the awaited, a test has failed. Nothing is slower for it.
-const NEVER: Duration = Duration::from_secs(120);
+const NEVER: Duration = Duration::from_secs(60);
 
 /// The command in a terminal.
 struct Terminal {
