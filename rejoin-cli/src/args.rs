@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use rejoin::core::history::SessionKind;
+use rejoin::history::SessionKind;
 use rejoin::{Closing, ResumePolicy};
 
 use crate::when::duration;
@@ -264,7 +264,7 @@ pub(crate) struct Search {
 pub(crate) struct Resume {
     /// The session: its id, the beginning of it, its title, or words of it [default: pick one]
     pub(crate) what: Vec<String>,
-    /// Of which folders; the picker begins with it [default: here for the picker, else all]
+    /// Of which folders, where nothing is named; the picker begins with it [default: here for the picker, else all]
     #[arg(long, short, value_enum)]
     pub(crate) scope: Option<ScopeChoice>,
     /// Start the agent in the session's folder, in place of printing how.

@@ -101,8 +101,13 @@ impl Failure {
     }
 
     /// The failure is part of what was written.
-    pub(crate) fn told(mut self) -> Self {
-        self.told = true;
+    pub(crate) fn told(self) -> Self {
+        self.told_in(true)
+    }
+
+    /// The failure is part of the document, where one was written.
+    pub(crate) fn told_in(mut self, json: bool) -> Self {
+        self.told = json;
         self
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rejoin::core::history::{ListedSession, Scope};
+use rejoin::history::{ListedSession, Scope};
 
 use crate::args::ScopeChoice;
 
@@ -31,11 +31,6 @@ impl Folders {
             ScopeChoice::All => Scope::All,
         }
     }
-
-    /// Whether a session belongs to this project: it began in a work tree of it, or was last in one.
-    pub(crate) fn is_home_of(&self, listed: &ListedSession) -> bool {
-        holds(&self.scope(ScopeChoice::Repository), listed)
-    }
 }
 
 /// Whether a session began in the scope, or was last in it.
@@ -47,12 +42,10 @@ pub(crate) fn holds(scope: &Scope, listed: &ListedSession) -> bool {
 
 /// The work trees of the repository around the folder: those that git knows, and those that are there.
 fn work_trees(here: &Path) -> Option<Vec<PathBuf>> {
-    let (root, git) = here.ancestors().map(|folder| (folder, folder.join(".git"))).find(|(_, git)| git.exists())?;
-    let git_dir = if git.is_dir() {
-        git
-    } else {
-        root.join(pointer(&git, "gitdir: ")?).canonicalize().ok()?
-    };
+    let (root, git) =
+        here.ancestors().map(|folder| (folder, folder.join(".git"))).find(|(_, git)| git.exists())?;
+    let git_dir =
+        if git.is_dir() { git } else { root.join(pointer(&git, "gitdir: ")?).canonicalize().ok()? };
     let common = match pointer(&git_dir.join("commondir"), "") {
         Some(path) => git_dir.join(path).canonicalize().ok()?,
         None => git_dir,

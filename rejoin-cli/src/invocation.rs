@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rejoin::core::history::{ListedSession, Resumability};
 use rejoin::core::{EnvChange, EnvMap, Program};
+use rejoin::history::{ListedSession, Resumability};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
@@ -111,7 +111,9 @@ impl From<&Invocation> for InvocationJson {
                 name: name.to_string_lossy().into_owned(),
                 value: Some(value.to_string_lossy().into_owned()),
             },
-            EnvChange::Remove(name) => VariableJson { name: name.to_string_lossy().into_owned(), value: None },
+            EnvChange::Remove(name) => {
+                VariableJson { name: name.to_string_lossy().into_owned(), value: None }
+            }
         });
         Self {
             line: invocation.line(),
@@ -153,7 +155,8 @@ mod tests {
             cwd: "/work/it's \u{1b}here".into(),
             changes: vec![EnvChange::set("CLAUDE_CONFIG_DIR", "/a b"), EnvChange::remove("X")],
         };
-        let expected = r"cd $'/work/it\'s \033here' && env -u X CLAUDE_CONFIG_DIR='/a b' claude --resume 0f3a";
+        let expected =
+            r"cd $'/work/it\'s \033here' && env -u X CLAUDE_CONFIG_DIR='/a b' claude --resume 0f3a";
         assert_eq!(invocation.line(), expected);
     }
 }

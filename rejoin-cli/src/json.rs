@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use rejoin::core::history::{
+use rejoin::core::Timestamp;
+use rejoin::history::{
     Block, Descent, Entry, EntryKind, ListedSession, Located, Notice, NoticeKind, Resumability, SessionKind,
     TitleSource, Unlisted, Unresumable,
 };
 use rejoin::{SessionKey, Usage};
-use rejoin::core::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -182,11 +182,9 @@ impl From<&Block> for BlockJson {
         match block {
             Block::Text(text) => Self::text("text", text),
             Block::Thinking(text) => Self::text("thinking", text),
-            Block::ToolCall { id, name, input } => Self {
-                call: Some(id.clone()),
-                tool: Some(name.clone()),
-                ..Self::value("tool_call", input)
-            },
+            Block::ToolCall { id, name, input } => {
+                Self { call: Some(id.clone()), tool: Some(name.clone()), ..Self::value("tool_call", input) }
+            }
             Block::ToolResult { id, text, failed } => {
                 Self { call: Some(id.clone()), failed: Some(*failed), ..Self::text("tool_result", text) }
             }

@@ -6,6 +6,7 @@ mod exit;
 mod folders;
 mod invocation;
 mod json;
+mod meant;
 mod output;
 mod picker;
 mod place;
@@ -56,12 +57,14 @@ fn act(cli: &Cli, around: Surroundings, out: &mut Output) -> Result<(), Failure>
 }
 
 async fn dispatch(cli: &Cli, around: Surroundings, out: &mut Output) -> Result<(), Failure> {
-    let open = |need, running: &Running| World::open(around.clone(), cli.common.store.as_deref(), need, running);
+    let open =
+        |need, running: &Running| World::open(around.clone(), cli.common.store.as_deref(), need, running);
     let look = || open(Need::Look, &Running::default());
     let have = || open(Need::Have, &Running::default());
     match &cli.command {
         Command::Run(args) => {
-            let running = Running { permission_mode: args.permission_mode.clone(), own_place: args.own_place };
+            let running =
+                Running { permission_mode: args.permission_mode.clone(), own_place: args.own_place };
             commands::run::run(args, &open(Need::Make, &running)?, out).await
         }
         Command::List(args) => commands::list::run(args, &look()?, out).await,
@@ -72,6 +75,7 @@ async fn dispatch(cli: &Cli, around: Surroundings, out: &mut Output) -> Result<(
         Command::Resume(args) => commands::resume::run(args, &look()?, out).await,
         Command::Doctor => commands::doctor::run(&look()?, out).await,
         Command::Completions { shell } => commands::completions::run(*shell, out),
-        _ => Err(Failure::usage("not yet")),
+        Command::Search(args) => commands::search::run(args, &look()?, out).await,
+        Command::Relocate(args) => commands::relocate::run(args, &look()?, out).await,
     }
 }

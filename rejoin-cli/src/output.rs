@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::args::{ColorChoice, Common};
 use crate::exit::{Exit, Failure};
-use crate::plain;
 use crate::place::Surroundings;
+use crate::plain;
 
 /// The version of the documents that `--json` prints. It grows when a field goes or changes its meaning, not when one is
 /// added.

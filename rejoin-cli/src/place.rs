@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn without_a_home_there_is_a_word_on_what_to_do() {
         let root = tempfile::tempdir().unwrap();
-        let failure = around(&[("XDG_DATA_HOME", Path::new("relative"))], root.path()).store(None).unwrap_err();
+        let failure =
+            around(&[("XDG_DATA_HOME", Path::new("relative"))], root.path()).store(None).unwrap_err();
         assert!(failure.message.contains("--store"), "{}", failure.message);
     }
 }

@@ -56,7 +56,8 @@ pub(crate) fn lines(text: &str) -> String {
 
 /// A path as people see it: below the home with `~`.
 pub(crate) fn path(path: &Path, home: Option<&Path>) -> String {
-    let below = home.filter(|home| home.components().count() > 1).and_then(|home| path.strip_prefix(home).ok());
+    let below =
+        home.filter(|home| home.components().count() > 1).and_then(|home| path.strip_prefix(home).ok());
     match below {
         Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
         Some(rest) => format!("~/{}", line(&rest.to_string_lossy())),
@@ -117,7 +118,9 @@ pub(crate) fn json(document: &str) -> String {
 
 /// A word of a command line for a shell. What is hostile is written in `$'…'`, which bash, zsh and ksh read.
 pub(crate) fn shell(word: &str) -> String {
-    let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '=' | ':' | ',' | '+' | '@');
+    let is_safe = |c: char| {
+        c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '=' | ':' | ',' | '+' | '@')
+    };
     if !word.is_empty() && word.chars().all(is_safe) {
         return word.to_owned();
     }

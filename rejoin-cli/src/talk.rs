@@ -1,6 +1,6 @@
 //! Entries of a transcript as text for people.
 
-use rejoin::core::history::{Block, Entry, EntryKind};
+use rejoin::history::{Block, Entry, EntryKind};
 
 use crate::output::Style;
 use crate::plain;

@@ -1,6 +1,6 @@
 //! Which session is meant by a word.
 
-use rejoin::core::history::{Depth, ListedSession, Resumability, SessionKind, SessionsListing};
+use rejoin::history::{Depth, ListedSession, Resumability, SessionKind, SessionsListing};
 
 use crate::exit::{Exit, Failure};
 use crate::plain;
@@ -8,26 +8,6 @@ use crate::world::World;
 
 /// The shortest beginning of an id that is taken for one.
 const PREFIX: usize = 4;
-
-/// How a session was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
-    /// By its id.
-    Id,
-    /// By the beginning of its id.
-    Prefix,
-    /// By its title, or the key's name of it.
-    Title,
-}
-
-/// What may be found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    /// Any session.
-    Any,
-    /// One that a person would go on with.
-    Resumable,
-}
 
 /// Whether a person would be shown the session to go on with it.
 pub(crate) fn is_offered(listed: &ListedSession) -> bool {
@@ -38,18 +18,18 @@ pub(crate) fn is_offered(listed: &ListedSession) -> bool {
 pub(crate) fn told(listed: &ListedSession) -> String {
     let folder = listed.entry.last_cwd.as_deref().or(listed.entry.cwd.as_deref());
     let folder = folder.map(|folder| format!("  {}", plain::path(folder, None))).unwrap_or_default();
-    format!("{} {}  {}{folder}", listed.agent, listed.entry.id, plain::cut(&plain::line(listed.entry.label()), 60))
+    format!(
+        "{} {}  {}{folder}",
+        listed.agent,
+        listed.entry.id,
+        plain::cut(&plain::line(listed.entry.label()), 60)
+    )
 }
 
 /// The one session of the list that a word means: by its id, the beginning of it, or its whole title.
 ///
 /// An id is one of several agents, or of a file and its copy, at times: then it is not the only one.
-pub(crate) fn pick(
-    listing: &SessionsListing,
-    word: &str,
-    wanted: Wanted,
-) -> Result<(ListedSession, By), Failure> {
-    let may = |listed: &&ListedSession| wanted == Wanted::Any || is_offered(listed);
+fn pick(listing: &SessionsListing, word: &str) -> Result<ListedSession, Failure> {
     let folded = word.trim().to_lowercase();
     let id = |listed: &&ListedSession| listed.entry.id.as_str() == word;
     let prefix = |listed: &&ListedSession| word.len() >= PREFIX && listed.entry.id.as_str().starts_with(word);
@@ -57,19 +37,13 @@ pub(crate) fn pick(
         let title = listed.entry.title.as_ref().map(|title| title.text.trim().to_lowercase());
         title.is_some_and(|title| title == folded)
     };
-    // An id is said on purpose: it is found also where a person would not be shown it.
     let found = |filter: &dyn Fn(&&ListedSession) -> bool| -> Vec<&ListedSession> {
         listing.sessions.iter().filter(filter).collect()
     };
-    let ways = [
-        (By::Id, found(&id)),
-        (By::Prefix, found(&prefix)),
-        (By::Title, found(&|listed| title(listed) && may(listed))),
-    ];
-    for (by, found) in ways {
+    for found in [found(&id), found(&prefix), found(&title)] {
         match found[..] {
             [] => {}
-            [one] => return Ok((one.clone(), by)),
+            [one] => return Ok(one.clone()),
             _ => {
                 let message = format!("{} sessions are meant by {word:?}; name one by its id", found.len());
                 let candidates = found.into_iter().take(20).map(told).collect();
@@ -81,8 +55,8 @@ pub(crate) fn pick(
     Err(Failure::new(Exit::NotFound, format!("there is no session {word:?}{unsure}")))
 }
 
-/// The same, over everything there is.
-pub(crate) async fn find(world: &World, word: &str, wanted: Wanted) -> Result<(ListedSession, By), Failure> {
+/// The same, over everything there is: also what cannot be continued can be looked at.
+pub(crate) async fn find(world: &World, word: &str) -> Result<ListedSession, Failure> {
     let listing = world.everything(Depth::Quick).await?;
-    pick(&listing, word, wanted)
+    pick(&listing, word)
 }

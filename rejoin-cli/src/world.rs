@@ -1,14 +1,14 @@
 //! The library, as this command uses it: the agents of this machine over the store of this place.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rejoin::adapters::{
     ClaudeDialect, ClaudeOptions, CodexDialect, OpencodeDialect, claude, codex, opencode,
 };
-use rejoin::core::history::{
+use rejoin::core::CliDialect;
+use rejoin::history::{
     Depth, ListQuery, ListedSession, PageQuery, SessionsListing, SessionsQuery, TranscriptPage,
 };
-use rejoin::core::CliDialect;
 use rejoin::process::Environment;
 use rejoin::stores::{FsStore, MemoryStore};
 use rejoin::{Agent, AgentId, RESUME_SETTING, ResumeSetting, Sessions, SessionsBuilder};
@@ -68,9 +68,8 @@ impl World {
         let setting = around.environment.map().get(RESUME_SETTING).and_then(|value| value.to_str());
         let setting = ResumeSetting::parse(setting.unwrap_or_default())
             .map_err(|error| Failure::usage(format!("{RESUME_SETTING}: {error}")))?;
-        let builder = builder
-            .resume_setting(ResumeSetting::new().organisation(setting))
-            .state_dirs(!running.own_place);
+        let builder =
+            builder.resume_setting(ResumeSetting::new().organisation(setting)).state_dirs(!running.own_place);
         let sessions = agents.iter().cloned().fold(builder, SessionsBuilder::agent).build();
         Ok(Self { around, place, sessions, agents })
     }
@@ -82,7 +81,7 @@ impl World {
 
     /// Every session of every kind, also those without a turn.
     pub(crate) async fn everything(&self, depth: Depth) -> Result<SessionsListing, Failure> {
-        use rejoin::core::history::SessionKind::{Headless, Main, Sidechain};
+        use rejoin::history::SessionKind::{Headless, Main, Sidechain};
         let kinds = vec![Main, Headless, Sidechain];
         let list = ListQuery { kinds, with_empty: true, depth, ..ListQuery::default() };
         self.list(&SessionsQuery { list, ..SessionsQuery::default() }).await
@@ -122,21 +121,30 @@ fn open(place: &Place) -> Result<FsStore, Failure> {
     FsStore::open(&place.base).map_err(|error| Failure::failed(&error))
 }
 
-fn agents(
-    environment: &Environment,
-    cache: Option<&Path>,
-    running: &Running,
-) -> Result<Vec<Agent>, Failure> {
-    let _index: Option<PathBuf> = cache.map(|cache| cache.join("index"));
+fn agents(environment: &Environment, cache: Option<&Path>, running: &Running) -> Result<Vec<Agent>, Failure> {
     let mut options = ClaudeOptions::new();
     if let Some(mode) = &running.permission_mode {
         options = options.permission_mode(mode).map_err(|error| Failure::usage(error.to_string()))?;
     }
-    Ok(vec![
-        claude().options(options).environment(environment.clone()).into(),
-        codex().environment(environment.clone()).into(),
-        opencode().environment(environment.clone()).into(),
-    ])
+    let mut claude = claude().options(options).environment(environment.clone());
+    let mut codex = codex().environment(environment.clone());
+    if let Some(folder) = cache.filter(|cache| is_made(cache)) {
+        claude = claude.index(folder.join("claude.index"));
+        codex = codex.index(folder.join("codex.index"));
+    }
+    Ok(vec![claude.into(), codex.into(), opencode().environment(environment.clone()).into()])
+}
+
+/// Makes the folder of the indexes. Where that fails, lists are slower.
+fn is_made(cache: &Path) -> bool {
+    #[cfg(unix)]
+    let made = {
+        use std::os::unix::fs::DirBuilderExt as _;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(cache)
+    };
+    #[cfg(not(unix))]
+    let made = std::fs::create_dir_all(cache);
+    made.is_ok()
 }
 
 /// The dialect of an agent, for its command line.

@@ -1,8 +1,8 @@
 //! `rejoin doctor`.
 
 use rejoin::Agent;
-use rejoin::core::history::{Depth, SessionsListing};
 use rejoin::error::Chain;
+use rejoin::history::{Depth, SessionsListing};
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -105,7 +105,8 @@ fn tell(document: &DoctorJson, out: &mut Output) -> Result<(), Failure> {
         let name = plain::fit(&agent.agent, 9);
         let name = out.styled(Style::Bold, &name);
         let version = agent.version.as_deref().unwrap_or("of an unknown version");
-        let verified = if agent.verified { "verified" } else { "not verified; the nearest known rules are used" };
+        let verified =
+            if agent.verified { "verified" } else { "not verified; the nearest known rules are used" };
         let state = match (&agent.program, &agent.problem) {
             (Some(program), _) => format!("{version} ({verified}), {program}"),
             (None, Some(problem)) => problem.clone(),
@@ -113,7 +114,9 @@ fn tell(document: &DoctorJson, out: &mut Output) -> Result<(), Failure> {
         };
         out.line(&format!("{name} {}", plain::line(&state)))?;
         let AgentJson { sessions, resumable, bound, .. } = agent;
-        out.line(&format!("          {sessions} sessions, {resumable} can be continued, {bound} bound to a mailbox"))?;
+        out.line(&format!(
+            "          {sessions} sessions, {resumable} can be continued, {bound} bound to a mailbox"
+        ))?;
         for reason in &agent.unlisted {
             let text = format!("          not all could be listed: {}", plain::line(reason));
             let text = out.styled(Style::Warn, &text);

@@ -3,9 +3,9 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use rejoin::core::Timestamp;
 use rejoin::error::Chain;
 use rejoin::{CloseError, Closed, Closing, Live, MailboxNotClosed, Sweep, SweepOutcome, SweepReport, Swept};
-use rejoin::core::Timestamp;
 use serde::Serialize;
 
 use crate::args;

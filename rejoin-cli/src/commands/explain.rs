@@ -30,7 +30,8 @@ pub(crate) async fn run(args: &Explain, world: &World, out: &mut Output) -> Resu
     let mut known = Vec::new();
     for key in keys(&args.key, world)? {
         let told = world.sessions.explain(&key).await.map_err(|error| Failure::failed(&error))?;
-        if told.session.is_some() || told.last_run.is_some() || told.closed.is_some() || !told.past.is_empty() {
+        if told.session.is_some() || told.last_run.is_some() || told.closed.is_some() || !told.past.is_empty()
+        {
             known.push(told);
         }
     }

@@ -1,8 +1,9 @@
 //! `rejoin list`.
 
 use rejoin::core::Timestamp;
-use rejoin::core::history::{
-    Depth, ListQuery, ListedSession, Notice, NoticeKind, Resumability, SessionsListing, SessionsQuery, Unresumable,
+use rejoin::history::{
+    Depth, ListQuery, ListedSession, Notice, NoticeKind, Resumability, SessionsListing, SessionsQuery,
+    Unresumable,
 };
 use serde::Serialize;
 
@@ -25,7 +26,12 @@ struct ListJson {
 }
 
 /// The library's question for what was asked on the command line.
-pub(crate) fn query(world: &World, which: &Which, depth: Depth, empty: bool) -> Result<SessionsQuery, Failure> {
+pub(crate) fn query(
+    world: &World,
+    which: &Which,
+    depth: Depth,
+    empty: bool,
+) -> Result<SessionsQuery, Failure> {
     let folders = Folders::around(&world.around.cwd);
     let list = ListQuery {
         state_dir: None,

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _};
 
-use rejoin::core::history::{Depth, ListedSession, SessionsListing};
+use rejoin::history::{Depth, ListedSession};
 use serde::Serialize;
 
 use crate::args::{Resume, ScopeChoice};
@@ -11,9 +11,10 @@ use crate::exit::{Exit, Failure};
 use crate::folders::{Folders, holds};
 use crate::invocation::{Invocation, InvocationJson};
 use crate::json::SessionJson;
+use crate::meant::{meant, seek};
 use crate::output::Output;
 use crate::picker;
-use crate::target::{self, By, Wanted};
+use crate::target;
 use crate::world::World;
 
 #[derive(Debug, Serialize)]
@@ -31,12 +32,16 @@ struct OfferJson {
 pub(crate) async fn run(args: &Resume, world: &World, out: &mut Output) -> Result<(), Failure> {
     let word = args.what.join(" ");
     if word.is_empty() {
-        return if is_attended(args, out) { picked(args, "", world, out).await } else { offer(args, world, out).await };
+        return if is_attended(args, out) {
+            picked(args, "", world, out).await
+        } else {
+            offer(args, world, out).await
+        };
     }
     out.progress("looking for the session …");
-    let listing = world.everything(Depth::Quick).await?;
-    match meant(args, &listing, &word, world) {
-        Ok(listed) => go_on(args, &listed, world, out),
+    let seek = seek(&word, &world.around.cwd, args.current.as_deref(), args.other_project);
+    match meant(world, &seek).await {
+        Ok(found) => go_on(args, &found.session, world, out),
         // A person can tell which one.
         Err(failure) if failure.exit == Exit::Ambiguous && is_attended(args, out) => {
             picked(args, &word, world, out).await
@@ -81,44 +86,6 @@ async fn offer(args: &Resume, world: &World, out: &mut Output) -> Result<(), Fai
         list::line(listed, world, out)?;
     }
     out.flush()
-}
-
-/// The one session that is meant: by its id, by its title, or because it alone has these words in what names it.
-fn meant(
-    args: &Resume,
-    listing: &SessionsListing,
-    word: &str,
-    world: &World,
-) -> Result<ListedSession, Failure> {
-    let folders = Folders::around(&world.around.cwd);
-    let scope = folders.scope(args.scope.unwrap_or_default());
-    let (listed, by) = match target::pick(listing, word, Wanted::Resumable) {
-        Err(failure) if failure.exit == Exit::NotFound => {
-            let words: Vec<_> = word.split_whitespace().map(str::to_lowercase).collect();
-            let has = |listed: &&ListedSession| {
-                let named = format!("{} {}", listed.entry.label(), listed.entry.first_prompt.as_deref().unwrap_or_default());
-                let named = named.to_lowercase();
-                target::is_offered(listed) && holds(&scope, listed) && words.iter().all(|word| named.contains(word))
-            };
-            let found: Vec<_> = listing.sessions.iter().filter(has).collect();
-            match found[..] {
-                [] => return Err(failure),
-                [one] => (one.clone(), By::Title),
-                _ => {
-                    let message = format!("{} sessions have {word:?} in their names; name one by its id", found.len());
-                    let candidates = found.into_iter().take(20).map(target::told).collect();
-                    return Err(Failure::new(Exit::Ambiguous, message).with_candidates(candidates));
-                }
-            }
-        }
-        found => found?,
-    };
-    // A title proposes; an id was said on purpose.
-    if by == By::Title && !args.other_project && !folders.is_home_of(&listed) {
-        let message = "the session that has this title belongs to another project; name it by its id, or say --other-project";
-        return Err(Failure::new(Exit::OtherProject, message).with_candidates(vec![target::told(&listed)]));
-    }
-    Ok(listed)
 }
 
 fn go_on(args: &Resume, listed: &ListedSession, world: &World, out: &mut Output) -> Result<(), Failure> {

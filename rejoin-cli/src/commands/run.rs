@@ -5,7 +5,8 @@ use std::path::Path;
 
 use rejoin::error::{Chain, RunError};
 use rejoin::{
-    AgentEvent, AttemptNote, Cancel, FailedRun, Limits, LlmRequest, LlmResult, Route, SessionRef, Totals, Usage, Why,
+    AgentEvent, AttemptNote, Cancel, FailedRun, Limits, LlmRequest, LlmResult, Route, SessionRef, Totals,
+    Usage, Why,
 };
 use serde::Serialize;
 use tokio::sync::mpsc;

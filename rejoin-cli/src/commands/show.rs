@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rejoin::core::history::{Cursor, ListedSession, Located, PageQuery, TranscriptPage};
+use rejoin::history::{Cursor, ListedSession, Located, PageQuery, TranscriptPage};
 use serde::Serialize;
 
 use crate::args::Show;
@@ -12,7 +12,7 @@ use crate::json::{EntryJson, NoticeJson, SessionJson};
 use crate::output::{Output, Style};
 use crate::plain;
 use crate::talk::{self, Detail};
-use crate::target::{self, Wanted};
+use crate::target;
 use crate::when;
 use crate::world::World;
 
@@ -37,7 +37,7 @@ struct AddedJson {
 
 pub(crate) async fn run(args: &Show, world: &World, out: &mut Output) -> Result<(), Failure> {
     out.progress("looking for the session …");
-    let (session, _) = target::find(world, &args.session, Wanted::Any).await?;
+    let session = target::find(world, &args.session).await?;
     let turns = args.turns;
     let query = match &args.before {
         Some(cursor) => PageQuery::Before { cursor: Cursor(cursor.clone()), turns },
@@ -128,4 +128,3 @@ async fn follow(
         }
     }
 }
-

@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use rejoin::core::history::{Depth, ListQuery, ListedSession, PageQuery, SessionsQuery};
 use rejoin::error::Chain;
+use rejoin::history::{Depth, ListQuery, ListedSession, PageQuery, SessionsQuery};
 use rejoin::{AgentId, Sessions};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
@@ -52,7 +52,13 @@ pub(crate) async fn pick(world: &World, start: &Start) -> Result<Option<ListedSe
     let searcher = Searcher::start(move |number, rows| {
         let _ = found.send(Ok(Input::Found { number, rows }));
     });
-    let _reading = Task(tokio::spawn(read(world.sessions.clone(), ids(world), start.clone(), world.around.home.clone(), sender.clone())));
+    let _reading = Task(tokio::spawn(read(
+        world.sessions.clone(),
+        ids(world),
+        start.clone(),
+        world.around.home.clone(),
+        sender.clone(),
+    )));
     let mut preview: Option<Task<()>> = None;
     loop {
         let first = tokio::select! {
@@ -141,9 +147,7 @@ fn look(sessions: &Sessions, row: Arc<Row>, told: UnboundedSender<Told>) -> Task
     let sessions = sessions.clone();
     Task(tokio::spawn(async move {
         let lines: Vec<Line> = match sessions.page(&row.listed, &PageQuery::Last { turns: TURNS }).await {
-            Ok(page) => {
-                page.entries.iter().flat_map(|one| talk::lines(&one.entry, Detail::Brief)).collect()
-            }
+            Ok(page) => page.entries.iter().flat_map(|one| talk::lines(&one.entry, Detail::Brief)).collect(),
             Err(error) => vec![(None, crate::plain::line(&Chain(&error).to_string()))],
         };
         let _ = told.send(Ok(Input::Preview { row, lines }));

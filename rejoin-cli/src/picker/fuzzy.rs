@@ -24,7 +24,8 @@ pub(crate) struct Query {
 /// The rows that match, best first; of equally good ones, the newest first.
 pub(crate) fn search(query: &Query, matcher: &mut Matcher) -> Rows {
     let pattern = Pattern::new(&query.text, CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
-    let score = |row: &Arc<Row>| pattern.score(row.haystack.slice(..), matcher).map(|score| (score, Arc::clone(row)));
+    let score =
+        |row: &Arc<Row>| pattern.score(row.haystack.slice(..), matcher).map(|score| (score, Arc::clone(row)));
     let mut found: Vec<_> = query.rows.iter().filter_map(score).collect();
     // A stable order.
     found.sort_by_key(|(score, _)| Reverse(*score));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nucleo_matcher::Utf32String;
-use rejoin::core::history::ListedSession;
+use rejoin::history::ListedSession;
 
 use crate::plain;
 use crate::target::is_offered;

@@ -26,24 +26,15 @@ pub(crate) enum Input {
     /// The terminal has another size; the next frame has it, too.
     Resize,
     /// The sessions of an agent: all that are known by now, newest first.
-    Listed {
-        agent: AgentId,
-        rows: Vec<Arc<Row>>,
-    },
+    Listed { agent: AgentId, rows: Vec<Arc<Row>> },
     /// Nothing more comes.
     Complete,
     /// Something could not be listed.
     Trouble(String),
     /// A search is done.
-    Found {
-        number: u64,
-        rows: Rows,
-    },
+    Found { number: u64, rows: Rows },
     /// The last turns of a session.
-    Preview {
-        row: Arc<Row>,
-        lines: Vec<Line>,
-    },
+    Preview { row: Arc<Row>, lines: Vec<Line> },
 }
 
 /// Something to be done.

@@ -37,7 +37,8 @@ impl Screen {
         enable_raw_mode()?;
         TAKEN.store(true, Ordering::SeqCst);
         let entered = execute!(io::stderr(), EnterAlternateScreen, EnableBracketedPaste);
-        let terminal = entered.and_then(|()| Terminal::new(CrosstermBackend::new(BufWriter::new(io::stderr()))));
+        let terminal =
+            entered.and_then(|()| Terminal::new(CrosstermBackend::new(BufWriter::new(io::stderr()))));
         match terminal {
             Ok(terminal) => Ok(Self { terminal, theme }),
             Err(error) => {

@@ -53,10 +53,12 @@ pub(crate) fn draw(picker: &mut Picker, theme: Theme, frame: &mut Frame<'_>) {
 
 fn split(body: Rect) -> (Rect, Option<Rect>) {
     if body.width >= BESIDE {
-        let [list, preview] = Layout::horizontal([Constraint::Percentage(52), Constraint::Percentage(48)]).areas(body);
+        let [list, preview] =
+            Layout::horizontal([Constraint::Percentage(52), Constraint::Percentage(48)]).areas(body);
         (list, Some(preview))
     } else if body.height >= BELOW {
-        let [list, preview] = Layout::vertical([Constraint::Percentage(55), Constraint::Percentage(45)]).areas(body);
+        let [list, preview] =
+            Layout::vertical([Constraint::Percentage(55), Constraint::Percentage(45)]).areas(body);
         (list, Some(preview))
     } else {
         (body, None)
@@ -136,7 +138,8 @@ fn line(row: &Row, selected: bool, picker: &Picker, theme: Theme, columns: usize
 fn show(preview: &Preview, frame: &mut Frame<'_>, area: Rect) {
     let row = &preview.row;
     let entry = &row.listed.entry;
-    let turns = entry.turns.map(|turns| if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") });
+    let turns =
+        entry.turns.map(|turns| if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") });
     let parts = [turns, entry.branch.as_deref().map(plain::line), Some(row.folder.clone())];
     let parts: Vec<_> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     let block = Block::new().borders(Borders::LEFT | Borders::TOP).border_style(DIM);
@@ -191,12 +194,8 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
         .collect();
     let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height);
     let width = 68.min(area.width);
-    let area = Rect {
-        x: area.x + (area.width - width) / 2,
-        y: area.y + (area.height - height) / 2,
-        width,
-        height,
-    };
+    let area =
+        Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" keys ")), area);
 }

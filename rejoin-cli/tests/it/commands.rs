@@ -48,7 +48,7 @@ fn a_list_for_people_has_a_session_a_line_and_no_colours_in_a_pipe() {
     let said = machine.rejoin(&["ls"]).ok();
     let lines: Vec<_> = said.stdout.lines().collect();
     assert_eq!(lines.len(), 4, "{said:?}");
-    assert!(lines[0].contains(TITLE) && lines[0].contains(LOGIN) && lines[0].contains("~") == false, "{said:?}");
+    assert!(lines[0].contains(TITLE) && lines[0].contains(LOGIN) && !lines[0].contains('~'), "{said:?}");
     assert!(!said.stdout.contains('\u{1b}'), "{said:?}");
     assert_eq!(said.stderr, "", "no progress where nobody sees it");
 }
@@ -87,8 +87,8 @@ fn the_last_turns_are_shown_and_those_before_by_their_cursor() {
     assert_eq!(page["entries"][0]["blocks"][0]["text"], "Now add a test", "{page}");
     let cursor = page["before"].as_str().unwrap();
     let before = machine.rejoin(&["show", LOGIN, "--before", cursor, "--json"]).ok().json();
-    assert!(before.to_string().contains("The login page is broken"), "{before}");
-    assert!(!before.to_string().contains("Now add a test\""), "{before}");
+    let entries = before["entries"].to_string();
+    assert!(entries.contains("The login page is broken") && !entries.contains("Now add a test"), "{before}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn what_is_added_is_shown_as_it_comes() {
         machine.command(&["show", LOGIN, "--follow", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
-    assert_eq!(next()["entries"].as_array().unwrap().len(), 2);
+    assert!(next()["entries"].to_string().contains("first"));
 
     Claude::new(&machine, LOGIN, &machine.project, 30).turn("one", "first").turn("two", "second").write();
     let whole = std::fs::read(&path).unwrap();

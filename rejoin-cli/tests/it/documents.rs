@@ -9,7 +9,10 @@ use serde_json::Value;
 use crate::runs;
 use crate::schema::{DOCUMENTS, Field, PARTS, Shape};
 use crate::support::Machine;
-use crate::support::sessions::{CODEX, LOGIN};
+use crate::support::sessions::{CODEX, Claude, LOGIN};
+
+/// A session with a damaged line.
+const TORN: &str = "6f707100-1111-4111-8111-000000000006";
 
 fn shape<'a>(shapes: &'a [Shape], name: &str) -> &'a Shape {
     shapes.iter().find(|shape| shape.name == name).unwrap_or_else(|| panic!("no {name}"))
@@ -26,15 +29,22 @@ fn fields(shape: &Shape) -> BTreeMap<String, (&'static str, bool)> {
         let optional = prefix.ends_with('?');
         let prefix = prefix.trim_end_matches('?');
         let within = fields(self::shape(PARTS, part));
-        all.extend(within.into_iter().map(|(path, (kind, left_out))| {
-            (format!("{prefix}.{path}"), (kind, optional || left_out))
-        }));
+        all.extend(
+            within
+                .into_iter()
+                .map(|(path, (kind, left_out))| (format!("{prefix}.{path}"), (kind, optional || left_out))),
+        );
     }
     all
 }
 
 /// The values of a document by their paths.
-fn walk<'a>(at: &str, value: &'a Value, all: &BTreeMap<String, (&str, bool)>, seen: &mut Vec<(String, &'a Value)>) {
+fn walk<'a>(
+    at: &str,
+    value: &'a Value,
+    all: &BTreeMap<String, (&str, bool)>,
+    seen: &mut Vec<(String, &'a Value)>,
+) {
     let below = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
     if all.get(at).is_some_and(|(kind, _)| *kind == "any" || *kind == "list") {
         seen.push((at.to_owned(), value));
@@ -73,14 +83,11 @@ fn is_time(text: &str) -> bool {
 /// Documents of every command, by the shape that they have.
 fn samples() -> Vec<(&'static str, Value)> {
     let machine = Machine::with_sessions();
-    let empty = machine.home.join(".claude/projects/-nowhere");
-    std::fs::create_dir_all(&empty).unwrap();
-    // Two damaged lines, for a notice.
-    let torn = machine.home.join(".claude/projects").join(machine.project.to_str().unwrap().replace('/', "-"));
-    let torn = torn.join("6f707100-1111-4111-8111-000000000006.jsonl");
-    let whole = std::fs::read_to_string(torn.with_file_name(format!("{LOGIN}.jsonl"))).unwrap();
+    // A damaged line, for a notice.
+    let torn = Claude::new(&machine, TORN, &machine.project, 40).turn("one", "first").write();
+    let whole = std::fs::read_to_string(&torn).unwrap();
     let (first, rest) = whole.split_once('\n').unwrap();
-    crate::support::write(&torn, &format!("{first}\n{{\"type\":\n{rest}").replace(LOGIN, "6f707100-1111-4111-8111-000000000006"));
+    crate::support::write(&torn, &format!("{first}\n{{\"type\":\n{rest}"));
     let json = |words: &[&str]| machine.rejoin(&[words, &["--json"][..]].concat()).json();
     let agent = runs::machine();
     let mut all = vec![
@@ -89,9 +96,11 @@ fn samples() -> Vec<(&'static str, Value)> {
         ("list", json(&["list"])),
         ("show", json(&["show", LOGIN])),
         ("show", json(&["show", CODEX])),
-        ("show", json(&["show", "6f707100-1111-4111-8111-000000000006"])),
+        ("show", json(&["show", TORN])),
         ("resume", json(&["resume", LOGIN])),
         ("doctor", json(&["doctor"])),
+        ("search", json(&["search", "login"])),
+        ("relocate", json(&["relocate", LOGIN, "--dry-run"])),
         ("completions", json(&["completions", "bash"])),
         ("run", runs::run(&agent, &["--json", "--name", "login"], "one").json()),
         ("run", runs::run(&agent, &["--json"], "two").json()),

@@ -52,9 +52,9 @@ fn a_reader_that_goes_away_is_no_error() {
         session = session.turn("more", &long);
     }
     session.write();
-    for words in [&["list"][..], &["list", "--json"], &["show", LOGIN, "-n", "200"], &["completions", "zsh"]] {
-        let mut child =
-            machine.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    for words in [&["list"][..], &["list", "--json"], &["show", LOGIN, "-n", "200"], &["completions", "zsh"]]
+    {
+        let mut child = machine.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // The reader is gone before anything is read.
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();

@@ -7,7 +7,8 @@ const EVIL: &str = "a\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}b\u{2066}c\u{2
 
 fn is_safe(text: &str) -> bool {
     let hostile = |c: char| {
-        (c.is_control() && c != '\n') || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200b}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200b}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     !text.contains(hostile)
 }
@@ -16,11 +17,7 @@ fn is_safe(text: &str) -> bool {
 fn nothing_of_others_reaches_a_terminal_raw() {
     let machine = Machine::new();
     let folder = machine.folder("evil \u{1b}[2J\u{9b}");
-    Claude::new(&machine, LOGIN, &folder, 30)
-        .turn(EVIL, EVIL)
-        .tool(EVIL, EVIL, EVIL)
-        .title(EVIL)
-        .write();
+    Claude::new(&machine, LOGIN, &folder, 30).turn(EVIL, EVIL).tool(EVIL, EVIL, EVIL).title(EVIL).write();
     let commands: &[&[&str]] = &[
         &["list"],
         &["show", LOGIN, "--full"],

@@ -23,12 +23,15 @@ fn said_line(machine: &Machine) -> String {
 }
 
 #[test]
-fn a_session_is_found_by_its_title_and_by_words_that_it_alone_has() {
+fn a_session_is_found_by_its_title_and_words_of_it_only_propose_it() {
     let machine = Machine::with_sessions();
-    for words in [&[TITLE][..], &["login", "bug"], &["LOGIN"]] {
+    for words in [&[TITLE][..], &["fix", "the", "LOGIN", "bug"], &[&LOGIN[..8]]] {
         let said = machine.rejoin(&[&["resume"], words].concat()).ok();
         assert_eq!(said.stdout, format!("{}\n", said_line(&machine)), "{words:?}");
     }
+    let said = machine.rejoin(&["resume", "login", "bug"]);
+    assert_eq!((said.code, said.stdout.as_str()), (4, ""), "{said:?}");
+    assert!(said.stderr.contains(LOGIN), "{said:?}");
 }
 
 #[test]

@@ -107,7 +107,11 @@ fn a_dry_sweep_tells_and_removes_nothing() {
     run(&machine, &[], "one").ok();
     let sweep = ["sweep", "--live", "issue-1", "--grace", "0s", "--json"];
     let told = rejoin(&machine, &[&sweep[..], &["--dry-run"]].concat()).ok().json();
-    assert_eq!((&told["dry_run"], &told["swept"][0]["outcome"]), (&true.into(), &"would_be_removed".into()), "{told}");
+    assert_eq!(
+        (&told["dry_run"], &told["swept"][0]["outcome"]),
+        (&true.into(), &"would_be_removed".into()),
+        "{told}"
+    );
     let told = rejoin(&machine, &[&sweep[..], &["--remove"]].concat()).ok().json();
     assert_eq!(told["swept"][0]["outcome"], "removed", "{told}");
     let told = rejoin(&machine, &[&sweep[..], &["--remove"]].concat()).ok().json();

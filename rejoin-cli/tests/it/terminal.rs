@@ -13,8 +13,8 @@ use pty_process::blocking::{Command, Pty, open};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{LocalModes, tcgetattr};
 
-use crate::support::sessions::{CHANGELOG, Claude, LOGIN};
 use crate::support::Machine;
+use crate::support::sessions::{CHANGELOG, Claude, LOGIN};
 
 /// After so long without the awaited, a test has failed. Nothing is slower for it.
 const NEVER: Duration = Duration::from_secs(60);
@@ -93,7 +93,10 @@ impl Terminal {
         }
         let screen = self.parser.screen();
         assert!(!screen.alternate_screen(), "the other screen was left");
-        assert!(!screen.hide_cursor() && !screen.bracketed_paste(), "the cursor is back, and pasting is as it was");
+        assert!(
+            !screen.hide_cursor() && !screen.bracketed_paste(),
+            "the cursor is back, and pasting is as it was"
+        );
         let modes = tcgetattr(&*self.pty).unwrap().local_modes;
         assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO), "lines are edited and echoed again");
         (status, screen.contents())
@@ -129,7 +132,8 @@ fn one_of_five_thousand_sessions_is_picked() {
     terminal.until_shows("esc leave");
     terminal.press("number 4321");
     terminal.until("one that fits, with its last turns", |screen| {
-        let selected = screen.lines().any(|line| line.starts_with('▌') && line.contains("number 4321 of many"));
+        let selected =
+            screen.lines().any(|line| line.starts_with('▌') && line.contains("number 4321 of many"));
         selected && screen.contains("/5000 · here") && screen.contains("The answer of 4321.")
     });
     terminal.press("\r");
@@ -137,7 +141,10 @@ fn one_of_five_thousand_sessions_is_picked() {
     assert!(status.success(), "{screen}");
     let screen = screen.replace('\n', "");
     assert!(screen.contains("claude --resume 000010e1-2222-4222-8222-000000000002"), "{screen}");
-    assert!(!screen.contains('▌') && !screen.contains("esc leave"), "nothing of the picker is left: {screen}");
+    assert!(
+        !screen.contains('▌') && !screen.contains("esc leave"),
+        "nothing of the picker is left: {screen}"
+    );
 }
 
 #[test]
@@ -200,13 +207,20 @@ fn scope_and_help_have_their_keys() {
 #[test]
 fn exec_starts_the_agent_in_the_folder_of_the_session() {
     let machine = Machine::with_sessions();
-    machine.install("claude", "#!/bin/sh\necho \"started with $* in $PWD\"\nread -r line\necho \"read $line\"\nexit 7\n");
+    machine.install(
+        "claude",
+        "#!/bin/sh\necho \"started with $* in $PWD\"\nread -r line\necho \"read $line\"\nexit 7\n",
+    );
     let mut terminal = Terminal::start(&machine, &["resume", "--exec"]);
     terminal.until_shows("Fix the login bug");
     terminal.press("changelog");
-    terminal.until("the row", |screen| screen.lines().any(|line| line.starts_with("▌") && line.contains("changelog")));
+    terminal.until("the row", |screen| {
+        screen.lines().any(|line| line.starts_with("▌") && line.contains("changelog"))
+    });
     terminal.press("\r");
-    terminal.until("the agent", |screen| screen.replace('\n', "").contains(&format!("started with --resume {CHANGELOG}")));
+    terminal.until("the agent", |screen| {
+        screen.replace('\n', "").contains(&format!("started with --resume {CHANGELOG}"))
+    });
     terminal.press("hello\r");
     terminal.until_shows("read hello");
     let (status, screen) = terminal.end();

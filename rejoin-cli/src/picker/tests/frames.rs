@@ -60,9 +60,14 @@ fn recording() -> String {
     shot("The first sessions", text, &frame(&mut desk, 76, 7));
     desk.step(Input::Complete);
     said(&mut desk);
-    let text = "The last turns of the selected session stand below the list, or beside it where there is room.";
+    let text =
+        "The last turns of the selected session stand below the list, or beside it where there is room.";
     shot("All is read", text, &frame(&mut desk, 76, 22));
-    shot("On a wide screen", "Long lines of what was said are wrapped, long titles are cut.", &frame(&mut desk, 120, 12));
+    shot(
+        "On a wide screen",
+        "Long lines of what was said are wrapped, long titles are cut.",
+        &frame(&mut desk, 120, 12),
+    );
     desk.key(KeyCode::Tab);
     desk.key(KeyCode::Tab);
     let text = "Tab goes from this folder to the repository's work trees and to everything. What a title holds that would \
@@ -70,7 +75,11 @@ fn recording() -> String {
     shot("All folders", text, &frame(&mut desk, 76, 9));
     desk.type_text("login");
     desk.key(KeyCode::Down);
-    shot("A search", "Words in any order, in titles, first prompts, branches, folders and ids.", &frame(&mut desk, 76, 9));
+    shot(
+        "A search",
+        "Words in any order, in titles, first prompts, branches, folders and ids.",
+        &frame(&mut desk, 76, 9),
+    );
     desk.type_text(" cellar");
     shot("Nothing found", "Ctrl-w takes the last word back.", &frame(&mut desk, 76, 5));
     desk.control('u');
@@ -88,7 +97,10 @@ fn the_page_on_the_picker_shows_what_it_draws() {
         std::fs::write(&path, &page).unwrap();
     }
     let there = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(there, page, "render it anew: REJOIN_UPDATE=1 cargo test -p rejoin-cli the_page_on_the_picker");
+    assert_eq!(
+        there, page,
+        "render it anew: REJOIN_UPDATE=1 cargo test -p rejoin-cli the_page_on_the_picker"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What keys and findings do.
 
 use ratatui::crossterm::event::KeyCode;
-use rejoin::core::history::{Resumability, SessionKind, Unresumable};
+use rejoin::history::{Resumability, SessionKind, Unresumable};
 
 use super::support::{Desk, session, sessions};
 use crate::args::ScopeChoice;

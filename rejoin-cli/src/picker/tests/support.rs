@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use rejoin::core::Timestamp;
-use rejoin::core::history::{ListedSession, SessionEntry, SessionSource, Title, TitleSource};
+use rejoin::history::{ListedSession, SessionEntry, SessionSource, Title, TitleSource};
 use rejoin::{AgentId, NativeId};
 
 use crate::args::ScopeChoice;

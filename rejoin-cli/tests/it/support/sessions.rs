@@ -29,7 +29,10 @@ pub(crate) fn some(machine: &Machine) {
         .title(TITLE)
         .write();
     Claude::new(machine, CHANGELOG, &machine.project, 20).turn("Write the changelog", "Done.").write();
-    Claude::new(machine, ELSEWHERE, &elsewhere, 10).turn("Sort the cellar", "Sorted.").title("Sort the cellar").write();
+    Claude::new(machine, ELSEWHERE, &elsewhere, 10)
+        .turn("Sort the cellar", "Sorted.")
+        .title("Sort the cellar")
+        .write();
     Claude::new(machine, EMPTY, &machine.project, 5).write();
     codex(machine, CODEX, &machine.project, "Explain the cache", "It keeps things.");
 }
