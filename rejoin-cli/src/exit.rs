@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use rejoin::error::Chain;
+use rejoin::error::{Chain, HistoryError};
 use serde::Serialize;
 
 /// The exit codes. The README has the same table.
@@ -84,6 +84,17 @@ impl Failure {
 
     pub(crate) fn failed(error: &(dyn Error + 'static)) -> Self {
         Self::caused(Exit::Failed, error)
+    }
+
+    /// A session that could not be found, read or relocated.
+    pub(crate) fn history(error: &HistoryError) -> Self {
+        let exit = match error {
+            HistoryError::Agent(_) => Exit::NoAgent,
+            HistoryError::Folder(_) => Exit::NotFound,
+            HistoryError::Busy { .. } => Exit::Busy,
+            _ => Exit::Failed,
+        };
+        Self::caused(exit, error)
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {

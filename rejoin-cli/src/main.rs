@@ -30,7 +30,7 @@ use crate::world::{Need, Running, World};
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return output::clap(&error).into(),
+        Err(error) => return output::clap(&error, asks_for_json()).into(),
     };
     let around = match Surroundings::look() {
         Ok(around) => around,
@@ -42,6 +42,11 @@ fn main() -> ExitCode {
         Err(failure) => out.fail(&failure),
     };
     exit.into()
+}
+
+/// Whether a document was asked for, as far as words that could not be understood tell.
+fn asks_for_json() -> bool {
+    std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
 }
 
 /// Carries the command out on a runtime that does not outlive it: a look at a file that hangs keeps nobody.

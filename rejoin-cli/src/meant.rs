@@ -27,7 +27,7 @@ pub(crate) fn seek(word: &str, from: &std::path::Path, current: Option<&str>, ot
 
 /// The one session that is meant and can be continued.
 pub(crate) async fn meant(world: &World, seek: &Seek) -> Result<Meant, Failure> {
-    let located = world.sessions.locate(seek).await.map_err(|error| Failure::failed(&error))?;
+    let located = world.sessions.locate(seek).await.map_err(|error| Failure::history(&error))?;
     let word = if let Wanted::Text(word) = &seek.what { word.as_str() } else { "it" };
     let session = match &located.answer {
         Answer::Found { hit, .. } | Answer::Moved { hit, .. } => hit.session.clone(),

@@ -175,9 +175,25 @@ fn broken(error: &io::Error) -> Failure {
 }
 
 /// Help, and errors of how the command was called, as they are.
-pub(crate) fn clap(error: &clap::Error) -> Exit {
-    let _ = error.print();
-    if error.use_stderr() { Exit::Usage } else { Exit::Ok }
+pub(crate) fn clap(error: &clap::Error, json: bool) -> Exit {
+    let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+    if exit == Exit::Ok {
+        // Whoever does not read it did not want it.
+        let _ = error.print();
+        return exit;
+    }
+    // It repeats words of the command line, which may be others'.
+    let message = error.render().to_string();
+    let message = message.trim_end();
+    if json {
+        let text = ErrorText { code: exit, exit: exit.number(), message, candidates: &[] };
+        let document = Document { schema: SCHEMA, command: "rejoin", body: &ErrorBody { error: text } };
+        let document = serde_json::to_string(&document).unwrap_or_default();
+        let _ = writeln!(io::stdout(), "{}", plain::json(&document));
+    } else {
+        let _ = writeln!(io::stderr(), "{}", plain::lines(message));
+    }
+    exit
 }
 
 /// An error from before anything was known of how to say it.

@@ -66,7 +66,7 @@ pub(crate) async fn run(args: &Relocate, world: &World, out: &mut Output) -> Res
         _ => {
             out.progress("relocating …");
             let wish = Relocation::new(found.session, &to);
-            let outcome = world.sessions.relocate(&wish).await.map_err(|error| Failure::failed(&error))?;
+            let outcome = world.sessions.relocate(&wish).await.map_err(|error| Failure::history(&error))?;
             document.note(&outcome);
         }
     }

@@ -92,7 +92,7 @@ fn samples() -> Vec<(&'static str, Value)> {
     let agent = runs::machine();
     let mut all = vec![
         ("error", json(&["show", "nothing like it"])),
-        ("error", json(&["show", "0f3a"])),
+        ("error", json(&["resume", "login"])),
         ("list", json(&["list"])),
         ("show", json(&["show", LOGIN])),
         ("show", json(&["show", CODEX])),
@@ -104,9 +104,10 @@ fn samples() -> Vec<(&'static str, Value)> {
         ("completions", json(&["completions", "bash"])),
         ("run", runs::run(&agent, &["--json", "--name", "login"], "one").json()),
         ("run", runs::run(&agent, &["--json"], "two").json()),
-        ("run", runs::run(&agent, &["--json", "--resume", "require", "-m", "other"], "one").json()),
+        ("error", json(&["list", "--nonsense"])),
     ];
-    let on_agent = |words: &[&str]| runs::rejoin(&agent, &[words, &["--json"][..]].concat()).json();
+    let on_agent = |words: &[&str]| runs::rejoin(&agent, &[&["--json"], words].concat()).json();
+    all.push(("run", on_agent(&["run", "-m", "other", "-a", "claude", "--resume", "require", "--", "x"])));
     let id = all.iter().find(|(name, _)| *name == "run").unwrap().1["session"].as_str().unwrap().to_owned();
     all.push(("resume", on_agent(&["resume", &id])));
     all.push(("explain", on_agent(&["explain", "issue-42"])));

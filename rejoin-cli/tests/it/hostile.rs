@@ -30,6 +30,9 @@ fn nothing_of_others_reaches_a_terminal_raw() {
         &["run", "-m", EVIL, "-a", "claude", "--", "x"],
         &["resume", "nothing \u{1b}[2J like it"],
         &["--store", EVIL, "list"],
+        &["list", "--color", EVIL],
+        &[EVIL],
+        &["relocate", EVIL, EVIL],
     ];
     for words in commands {
         for json in [false, true] {

@@ -5,6 +5,7 @@
 mod commands;
 mod documents;
 mod ends;
+mod finding;
 mod hostile;
 mod resume;
 mod runs;
