@@ -1,13 +1,14 @@
 //! How a person continues a session in its agent's own interface.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rejoin::core::{EnvChange, EnvMap, Program};
 use rejoin::history::{ListedSession, Resumability};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
+use crate::folders::Folders;
 use crate::json::text;
 use crate::plain::shell;
 use crate::world::{self, World};
@@ -57,7 +58,7 @@ impl Invocation {
         Ok(Self {
             program: dialect.program(),
             args,
-            cwd: folder(listed)?.to_owned(),
+            cwd: folder(listed, world)?,
             changes: layout.map(|layout| layout.env).unwrap_or_default(),
         })
     }
@@ -125,12 +126,18 @@ impl From<&Invocation> for InvocationJson {
     }
 }
 
-/// The folder that the session began in, which is where its agent looks for it.
-fn folder(listed: &ListedSession) -> Result<&Path, Failure> {
+/// The folder that the agent has to be started in to find the session: the one that its file is filed under, which is not the
+/// one that it tells of where it was relocated; else the one that it began in.
+fn folder(listed: &ListedSession, world: &World) -> Result<PathBuf, Failure> {
     let entry = &listed.entry;
-    let Some(folder) = entry.cwd.as_deref().or(entry.last_cwd.as_deref()) else {
+    let told = || entry.cwd.iter().chain(&entry.last_cwd).cloned();
+    let Some(began) = told().next() else {
         return Err(Failure::new(Exit::Failed, format!("nobody knows which folder {} is of", entry.id)));
     };
+    let folders = Folders::around(&world.around.cwd);
+    let near = std::iter::once(folders.here).chain(folders.trees);
+    let filed = told().chain(near).find(|folder| folder.is_dir() && world::is_filed_under(listed, folder, world));
+    let folder = filed.unwrap_or(began);
     if folder.is_dir() {
         return Ok(folder);
     }

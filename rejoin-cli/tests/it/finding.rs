@@ -51,6 +51,9 @@ fn a_session_that_is_relocated_is_continued_in_its_new_folder() {
     assert!(!std::path::Path::new(told["from_path"].as_str().unwrap()).exists());
     let path = told["to_path"].as_str().unwrap();
     assert!(path.contains("-elsewhere/") && std::path::Path::new(path).is_file(), "{told}");
+    let said = machine.command(&["resume", CHANGELOG]).current_dir(&elsewhere).output().unwrap();
+    let line = format!("cd {to} && claude --resume {CHANGELOG}\n");
+    assert_eq!(String::from_utf8(said.stdout).unwrap(), line, "its file tells of the old folder");
 }
 
 #[test]
