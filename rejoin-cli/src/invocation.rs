@@ -136,7 +136,8 @@ fn folder(listed: &ListedSession, world: &World) -> Result<PathBuf, Failure> {
     };
     let folders = Folders::around(&world.around.cwd);
     let near = std::iter::once(folders.here).chain(folders.trees);
-    let filed = told().chain(near).find(|folder| folder.is_dir() && world::is_filed_under(listed, folder, world));
+    let filed =
+        told().chain(near).find(|folder| folder.is_dir() && world::is_filed_under(listed, folder, world));
     let folder = filed.unwrap_or(began);
     if folder.is_dir() {
         return Ok(folder);

@@ -16,14 +16,17 @@ pub(crate) fn ago(then: Timestamp, now: Timestamp) -> String {
     const HOUR: u64 = 60 * MINUTE;
     const DAY: u64 = 24 * HOUR;
     let seconds = now.since(then).as_secs();
-    match seconds {
-        ..MINUTE => "now".to_owned(),
-        ..HOUR => format!("{}m", seconds / MINUTE),
-        ..DAY => format!("{}h", seconds / HOUR),
-        _ if seconds < 14 * DAY => format!("{}d", seconds / DAY),
-        _ if seconds < 365 * DAY => format!("{}w", seconds / (7 * DAY)),
-        _ => format!("{}y", seconds / (365 * DAY)),
+    if seconds < MINUTE {
+        return "now".to_owned();
     }
+    let (number, unit) = match () {
+        () if seconds < HOUR => (seconds / MINUTE, 'm'),
+        () if seconds < DAY => (seconds / HOUR, 'h'),
+        () if seconds < 14 * DAY => (seconds / DAY, 'd'),
+        () if seconds < 365 * DAY => (seconds / (7 * DAY), 'w'),
+        () => (seconds / (365 * DAY), 'y'),
+    };
+    format!("{number}{unit}")
 }
 
 /// Reads a duration such as `90s`, `15m`, `6h`, `7d`; a number alone is seconds.

@@ -59,7 +59,7 @@ impl Claude {
         Self { id: id.to_owned(), cwd: cwd.to_owned(), path, minute, lines, parent: None, records: 0 }
     }
 
-    fn record(&mut self, kind: &str, message: Value) {
+    fn record(&mut self, kind: &str, message: &Value) {
         self.records += 1;
         let uuid = format!("{}-1111-4111-8111-{:012}", &self.id[..8], self.records);
         let time = format!("2026-03-09T14:{:02}:{:02}.000Z", self.minute, self.records);
@@ -75,29 +75,31 @@ impl Claude {
         self.parent = Some(uuid);
     }
 
-    fn reply(&mut self, content: Value) {
+    fn reply(&mut self, content: &Value) {
         let id = format!("msg_{}_{}", self.id, self.records);
         let usage = json!({
             "input_tokens": 100, "output_tokens": 20,
             "cache_read_input_tokens": 3, "cache_creation_input_tokens": 7,
         });
-        self.record("assistant", json!({
+        self.record("assistant", &json!({
             "model": "claude-opus-5-5", "id": id, "type": "message", "role": "assistant", "content": content,
             "stop_reason": null, "stop_sequence": null, "usage": usage,
         }));
     }
 
     pub(crate) fn turn(mut self, prompt: &str, answer: &str) -> Self {
-        self.record("user", json!({ "role": "user", "content": prompt }));
-        self.reply(json!([{ "type": "text", "text": answer }]));
+        self.record("user", &json!({ "role": "user", "content": prompt }));
+        self.reply(&json!([{ "type": "text", "text": answer }]));
         self
     }
 
     pub(crate) fn tool(mut self, name: &str, file: &str, result: &str) -> Self {
         let call = format!("toolu_{}", self.records);
-        self.reply(json!([{ "type": "thinking", "thinking": "Which file?", "signature": "" }]));
-        self.reply(json!([{ "type": "tool_use", "id": call, "name": name, "input": { "file_path": file } }]));
-        self.record("user", json!({
+        self.reply(&json!([{ "type": "thinking", "thinking": "Which file?", "signature": "" }]));
+        self.reply(
+            &json!([{ "type": "tool_use", "id": call, "name": name, "input": { "file_path": file } }]),
+        );
+        self.record("user", &json!({
             "role": "user",
             "content": [{ "type": "tool_result", "tool_use_id": call, "content": result, "is_error": false }],
         }));
