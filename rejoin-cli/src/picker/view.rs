@@ -178,11 +178,16 @@ fn show(preview: &Preview, frame: &mut Frame<'_>, area: Rect) {
 }
 
 fn hints(picker: &Picker, frame: &mut Frame<'_>, area: Rect) {
+    const LEAVE: &str = " · esc leave";
+    let columns = usize::from(area.width);
     let text = match &picker.trouble {
-        Some(trouble) => plain::line(trouble),
-        None => "enter take · tab scope · ? help · esc leave".to_owned(),
+        Some(trouble) => {
+            let room = columns.saturating_sub(plain::width(LEAVE));
+            format!("{}{LEAVE}", plain::cut(&plain::line(trouble), room))
+        }
+        None => format!("enter take · tab scope · ? help{LEAVE}"),
     };
-    let text = plain::cut(&text, usize::from(area.width));
+    let text = plain::cut(&text, columns);
     frame.render_widget(Paragraph::new(text).style(DIM), area);
 }
 
