@@ -103,19 +103,17 @@ fn a_session_is_shown_by_the_beginning_of_its_id_and_by_its_title() {
 #[test]
 fn what_is_added_is_shown_as_it_comes() {
     let machine = Machine::new();
-    let path = Claude::new(&machine, LOGIN, &machine.project, 30).turn("one", "first").write();
-    let before = std::fs::metadata(&path).unwrap().len();
+    let session = || Claude::new(&machine, LOGIN, &machine.project, 30).turn("one", "first");
+    let (before, whole) = (session().text(), session().turn("two", "second").text());
+    let path = session().write();
     let mut child =
         machine.command(&["show", LOGIN, "--follow", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
     assert!(next()["entries"].to_string().contains("first"));
 
-    Claude::new(&machine, LOGIN, &machine.project, 30).turn("one", "first").turn("two", "second").write();
-    let whole = std::fs::read(&path).unwrap();
-    let added = &whole[usize::try_from(before).unwrap()..];
-    Claude::new(&machine, LOGIN, &machine.project, 30).turn("one", "first").write();
-    std::fs::File::options().append(true).open(&path).unwrap().write_all(added).unwrap();
+    let added = whole.strip_prefix(&before).unwrap();
+    std::fs::File::options().append(true).open(&path).unwrap().write_all(added.as_bytes()).unwrap();
     assert_eq!(next()["entry"]["blocks"][0]["text"], "two");
     assert_eq!(next()["entry"]["blocks"][0]["text"], "second");
     child.kill().unwrap();

@@ -111,9 +111,13 @@ impl Claude {
         self
     }
 
+    /// What its file holds.
+    pub(crate) fn text(&self) -> String {
+        self.lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
     pub(crate) fn write(self) -> PathBuf {
-        let text: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
-        write(&self.path, &text);
+        write(&self.path, &self.text());
         self.path
     }
 }
