@@ -10,7 +10,12 @@ use session_transcript::FileCatalog;
 
 /// Claude Code, with its defaults: `claude` from the `PATH`, in the environment of this process.
 pub fn claude() -> Claude {
-    Claude { options: ClaudeOptions::default(), environment: Environment::inherited(), launcher: None, index: None }
+    Claude {
+        options: ClaudeOptions::default(),
+        environment: Environment::inherited(),
+        launcher: None,
+        index: None,
+    }
 }
 
 /// Claude Code, as an agent to be registered.

@@ -10,7 +10,12 @@ use session_transcript::FileCatalog;
 
 /// Codex, with its defaults: `codex` from the `PATH`, in the environment of this process.
 pub fn codex() -> Codex {
-    Codex { options: CodexOptions::default(), environment: Environment::inherited(), launcher: None, index: None }
+    Codex {
+        options: CodexOptions::default(),
+        environment: Environment::inherited(),
+        launcher: None,
+        index: None,
+    }
 }
 
 /// Codex, as an agent to be registered.
