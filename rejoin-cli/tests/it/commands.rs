@@ -38,7 +38,7 @@ fn a_list_is_of_folders_agents_kinds_and_numbers() {
     assert_eq!(list(&["--agent", "codex"]), CODEX);
     assert_eq!(list(&["--limit", "2"]), [LOGIN, CHANGELOG].join(" "));
     assert_eq!(list(&["--kind", "sidechain"]), "");
-    assert_eq!(list(&["--scope", "here", "--empty", "--agent", "claude"]).matches(EMPTY).count(), 1);
+    assert_eq!(list(&["--empty", "--agent", "claude"]).matches(EMPTY).count(), 1);
     assert_eq!(list(&["--quick"]).split(' ').count(), 4);
 }
 
