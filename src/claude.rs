@@ -1,5 +1,6 @@
 //! Claude Code as an agent: dialect, process and catalog, over one environment.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use adapter_claude::{ClaudeDialect, ClaudeOptions, ClaudeTranscripts};
@@ -9,7 +10,12 @@ use session_transcript::FileCatalog;
 
 /// Claude Code, with its defaults: `claude` from the `PATH`, in the environment of this process.
 pub fn claude() -> Claude {
-    Claude { options: ClaudeOptions::default(), environment: Environment::inherited(), launcher: None }
+    Claude {
+        options: ClaudeOptions::default(),
+        environment: Environment::inherited(),
+        launcher: None,
+        index: None,
+    }
 }
 
 /// Claude Code, as an agent to be registered.
@@ -19,6 +25,7 @@ pub struct Claude {
     options: ClaudeOptions,
     environment: Environment,
     launcher: Option<Arc<dyn Launcher>>,
+    index: Option<PathBuf>,
 }
 
 impl Claude {
@@ -34,6 +41,13 @@ impl Claude {
         self
     }
 
+    /// Keeps what lists read in this file, a cache that may be deleted at any time: see
+    /// [`FileCatalog::index`](crate::transcript::FileCatalog::index).
+    pub fn index(mut self, path: impl Into<PathBuf>) -> Self {
+        self.index = Some(path.into());
+        self
+    }
+
     /// Has each command of the CLI started in a sandbox by this launcher, such as
     /// [`Bubblewrap`](crate::process::Bubblewrap). Session files are looked at from outside.
     pub fn launcher(mut self, launcher: impl Launcher) -> Self {
@@ -44,12 +58,16 @@ impl Claude {
 
 impl From<Claude> for Agent {
     fn from(claude: Claude) -> Self {
-        let Claude { options, environment, launcher } = claude;
+        let Claude { options, environment, launcher, index } = claude;
         let transcripts = ClaudeTranscripts::new(environment.map().clone());
         let mut agent = CliAgent::new(ClaudeDialect::new(options)).environment(environment);
         if let Some(launcher) = launcher {
             agent = agent.launcher(launcher);
         }
-        Self::new(agent).with_catalog(FileCatalog::new(transcripts))
+        let mut catalog = FileCatalog::new(transcripts);
+        if let Some(index) = index {
+            catalog = catalog.index(index);
+        }
+        Self::new(agent).with_catalog(catalog)
     }
 }

@@ -99,10 +99,11 @@ fn the_arrows_point_down() {
         "adapter-codex",
         "adapter-opencode",
         "rejoin",
+        "rejoin-cli",
     ];
     for folder in crates() {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        if name == "rejoin" || !(house.contains(&name.as_str()) || pure.contains(&name.as_str())) {
+        if name == "rejoin" || name == "rejoin-cli" || !(house.contains(&name.as_str()) || pure.contains(&name.as_str())) {
             continue;
         }
         let output = Command::new(env!("CARGO"))
@@ -123,6 +124,21 @@ fn the_arrows_point_down() {
             }
         }
     }
+}
+
+/// The command stands on the facade, and sees nothing of the house past it.
+#[test]
+fn the_command_sees_the_facade_alone() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "-p", "rejoin-cli", "-e", "normal", "--depth", "1", "--prefix", "none", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8(output.stdout).unwrap();
+    let ours = tree.lines().filter(|line| line.contains(&*root().to_string_lossy()));
+    let ours: Vec<_> = ours.filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(ours, ["rejoin-cli", "rejoin"]);
 }
 
 /// The stated minimum is one that every dependency keeps.

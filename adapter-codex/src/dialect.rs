@@ -1,5 +1,6 @@
 //! The glue: which room answers which question.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use session_core::decide::Verdict;
@@ -71,6 +72,10 @@ impl CliDialect for CodexDialect {
 
     fn preparations(&self, _: &Turn<'_>, _: &EnvMap) -> Result<Vec<CommandSpec>, CommandError> {
         Ok(Vec::new())
+    }
+
+    fn attended(&self, id: &NativeId) -> Option<Vec<OsString>> {
+        self.accepts_id(id).then(|| vec!["resume".into(), id.as_str().into()])
     }
 
     fn decoder(&self, _: &Turn<'_>) -> Box<dyn Decoder> {

@@ -1,5 +1,6 @@
 //! The glue: which room answers which question.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use session_core::decide::Verdict;
@@ -75,6 +76,10 @@ impl CliDialect for OpencodeDialect {
 
     fn preparations(&self, turn: &Turn<'_>, _: &EnvMap) -> Result<Vec<CommandSpec>, CommandError> {
         command::preparations(turn)
+    }
+
+    fn attended(&self, id: &NativeId) -> Option<Vec<OsString>> {
+        self.accepts_id(id).then(|| vec!["--session".into(), id.as_str().into()])
     }
 
     fn decoder(&self, turn: &Turn<'_>) -> Box<dyn Decoder> {

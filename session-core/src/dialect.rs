@@ -235,6 +235,12 @@ pub trait CliDialect: Debug + Send + Sync + 'static {
     /// [`CommandError`] when this version cannot be asked for that.
     fn preparations(&self, turn: &Turn<'_>, env: &EnvMap) -> Result<Vec<CommandSpec>, CommandError>;
 
+    /// The arguments with which a person continues a session in the agent's own interface. `None`: there is no way, or the id
+    /// cannot be passed safely.
+    fn attended(&self, _id: &NativeId) -> Option<Vec<OsString>> {
+        None
+    }
+
     /// A decoder for one attempt.
     fn decoder(&self, turn: &Turn<'_>) -> Box<dyn Decoder>;
 

@@ -1,0 +1,12 @@
+//! The commands.
+
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod ends;
+pub(crate) mod explain;
+pub(crate) mod list;
+pub(crate) mod relocate;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod search;
+pub(crate) mod show;

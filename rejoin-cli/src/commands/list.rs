@@ -1,0 +1,141 @@
+//! `rejoin list`.
+
+use rejoin::core::Timestamp;
+use rejoin::history::{
+    Depth, ListQuery, ListedSession, Notice, NoticeKind, Resumability, SessionsListing, SessionsQuery,
+    Unresumable,
+};
+use serde::Serialize;
+
+use crate::args::{List, Which};
+use crate::exit::Failure;
+use crate::folders::Folders;
+use crate::json::{NoticeJson, SessionJson, UnlistedJson};
+use crate::output::{Output, Style};
+use crate::plain;
+use crate::when;
+use crate::world::World;
+
+#[derive(Debug, Serialize)]
+struct ListJson {
+    sessions: Vec<SessionJson>,
+    empty: u64,
+    complete: bool,
+    notices: Vec<NoticeJson>,
+    unlisted: Vec<UnlistedJson>,
+}
+
+/// The library's question for what was asked on the command line.
+pub(crate) fn query(
+    world: &World,
+    which: &Which,
+    depth: Depth,
+    empty: bool,
+) -> Result<SessionsQuery, Failure> {
+    let folders = Folders::around(&world.around.cwd);
+    let list = ListQuery {
+        state_dir: None,
+        scope: folders.scope(which.scope),
+        kinds: which.kind.iter().map(|kind| (*kind).into()).collect(),
+        with_empty: empty,
+        depth,
+        limit: which.limit,
+    };
+    Ok(SessionsQuery { agents: world.agent_ids(&which.agent)?, list })
+}
+
+pub(crate) async fn run(args: &List, world: &World, out: &mut Output) -> Result<(), Failure> {
+    let depth = if args.quick { Depth::Quick } else { Depth::Exact };
+    let query = query(world, &args.which, depth, args.empty)?;
+    out.progress("reading sessions …");
+    let listing = world.list(&query).await?;
+    if out.json {
+        return out.document(&ListJson {
+            sessions: listing.sessions.iter().map(SessionJson::from).collect(),
+            empty: listing.empty,
+            complete: listing.is_complete(),
+            notices: listing.notices.iter().map(NoticeJson::from).collect(),
+            unlisted: listing.unlisted.iter().map(UnlistedJson::from).collect(),
+        });
+    }
+    for listed in &listing.sessions {
+        line(listed, world, out)?;
+    }
+    out.flush()?;
+    summary(&listing, out);
+    Ok(())
+}
+
+/// A session on one line. Nothing is cut where no person reads it; the id comes early, so that it can be taken from there.
+pub(crate) fn line(listed: &ListedSession, world: &World, out: &mut Output) -> Result<(), Failure> {
+    let entry = &listed.entry;
+    let ago = |then: Timestamp| when::ago(then, when::now());
+    let age = plain::fit(&entry.updated.map(ago).unwrap_or_default(), 4);
+    let turns = entry.turns.map(|turns| format!("{turns} turns")).unwrap_or_default();
+    let mut label = plain::line(entry.label());
+    if let Some(key) = &listed.key {
+        label = format!("[{}] {label}", key.mailbox);
+    }
+    if let Some(why) = remark(listed) {
+        label = format!("{label} ({why})");
+    }
+    let folder = entry.last_cwd.as_deref().or(entry.cwd.as_deref());
+    let folder = folder.map(|folder| plain::path(folder, world.home())).unwrap_or_default();
+    let id = plain::line(entry.id.as_str());
+    let agent = plain::fit(listed.agent.as_str(), 8);
+    let text = match out.columns {
+        None => format!("{age} {agent} {id}  {label}  {turns}  {folder}"),
+        Some(columns) => {
+            let left = columns.saturating_sub(4 + 1 + 8 + 1 + plain::width(&id) + 2);
+            let folder_columns = (left / 3).min(plain::width(&folder));
+            let label = plain::fit(&label, left.saturating_sub(folder_columns + 2));
+            let folder = plain::cut(&folder, folder_columns);
+            let (id, folder) = (out.styled(Style::Dim, &id), out.styled(Style::Dim, &folder));
+            format!("{age} {agent} {id}  {label}  {folder}")
+        }
+    };
+    out.line(text.trim_end())
+}
+
+/// Why a session is not like others.
+pub(crate) const fn remark(listed: &ListedSession) -> Option<&'static str> {
+    match listed.entry.resumable {
+        Resumability::Yes => None,
+        Resumability::Archived => Some("archived"),
+        Resumability::No(why) => Some(unresumable(why)),
+    }
+}
+
+/// Why a session cannot be continued, in words.
+pub(crate) const fn unresumable(why: Unresumable) -> &'static str {
+    match why {
+        Unresumable::Empty => "nothing was said in it",
+        Unresumable::Damaged => "its file is no conversation",
+        Unresumable::Unreadable => "its file may not be read",
+        Unresumable::Sidechain => "it is a helper's",
+        Unresumable::OlderStore => "its agent does not look there any more",
+        Unresumable::BaseMissing => "the file that it goes on from is missing",
+        _ => "it cannot be continued",
+    }
+}
+
+/// What is not seen in the list.
+fn summary(listing: &SessionsListing, out: &mut Output) {
+    for unlisted in &listing.unlisted {
+        let of = unlisted.key.as_ref().map(|key| format!(" of {}", key.mailbox)).unwrap_or_default();
+        out.note(&format!("{}{of} not listed: {}", unlisted.agent, unlisted.reason));
+    }
+    unreadable(&listing.notices, out);
+}
+
+/// What could not be read. What was put right is no reason to disturb anybody.
+pub(crate) fn unreadable(notices: &[Notice], out: &mut Output) {
+    for notice in notices {
+        if let NoticeKind::Unreadable(why) = &notice.kind {
+            out.note(&format!("could not be read: {}: {why}", notice.path.display()));
+        }
+    }
+    if notices.iter().any(|notice| notice.kind == NoticeKind::LimitReached) {
+        out.note("not everything was looked at: a limit was reached");
+    }
+}

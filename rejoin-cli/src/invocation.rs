@@ -1,0 +1,170 @@
+//! How a person continues a session in its agent's own interface.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use rejoin::core::{EnvChange, EnvMap, Program};
+use rejoin::history::{ListedSession, Resumability};
+use serde::Serialize;
+
+use crate::exit::{Exit, Failure};
+use crate::folders::Folders;
+use crate::json::text;
+use crate::plain::shell;
+use crate::world::{self, World};
+
+/// A command line of an agent, and where to run it.
+#[derive(Debug, Clone)]
+pub(crate) struct Invocation {
+    pub(crate) program: Program,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) cwd: PathBuf,
+    /// What the agent needs to look into the session's state dir.
+    pub(crate) changes: Vec<EnvChange>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct InvocationJson {
+    line: String,
+    cwd: String,
+    program: String,
+    args: Vec<String>,
+    env: Vec<VariableJson>,
+}
+
+#[derive(Debug, Serialize)]
+struct VariableJson {
+    name: String,
+    /// `None`: the variable is removed.
+    value: Option<String>,
+}
+
+impl Invocation {
+    /// The command line that continues this session, in the folder that it began in.
+    pub(crate) fn of(listed: &ListedSession, world: &World) -> Result<Self, Failure> {
+        let ListedSession { agent, entry, .. } = listed;
+        if let Resumability::No(why) = entry.resumable {
+            let why = crate::commands::list::unresumable(why);
+            return Err(Failure::new(Exit::Refused, format!("{} cannot be continued: {why}", entry.id)));
+        }
+        let dialect = world::dialect(agent);
+        let args = dialect.as_ref().and_then(|dialect| dialect.attended(&entry.id));
+        let (Some(dialect), Some(args)) = (dialect, args) else {
+            let message = format!("there is no way to continue {} in {agent}'s own interface", entry.id);
+            return Err(Failure::new(Exit::Refused, message));
+        };
+        let state_dir = entry.source.state_dir.as_deref();
+        let layout = state_dir.map(|dir| dialect.state(Some(dir), world.around.environment.map(), None));
+        Ok(Self {
+            program: dialect.program(),
+            args,
+            cwd: folder(listed, world)?,
+            changes: layout.map(|layout| layout.env).unwrap_or_default(),
+        })
+    }
+
+    /// A line for a POSIX shell.
+    pub(crate) fn line(&self) -> String {
+        let mut line = format!("cd {} &&", shell(&text(&self.cwd)));
+        let removed = self.changes.iter().any(|change| matches!(change, EnvChange::Remove(_)));
+        if removed {
+            line.push_str(" env");
+        }
+        for change in &self.changes {
+            match change {
+                EnvChange::Remove(name) => line.push_str(&format!(" -u {}", shell(&name.to_string_lossy()))),
+                EnvChange::Set(..) => {}
+            }
+        }
+        for change in &self.changes {
+            if let EnvChange::Set(name, value) = change {
+                line.push_str(&format!(" {}={}", name.to_string_lossy(), shell(&value.to_string_lossy())));
+            }
+        }
+        for word in self.words() {
+            line.push(' ');
+            line.push_str(&shell(&word));
+        }
+        line
+    }
+
+    fn words(&self) -> impl Iterator<Item = String> {
+        let program = std::iter::once(text(&self.program.program));
+        let args = self.program.leading_args.iter().chain(&self.args);
+        program.chain(args.map(|arg| arg.to_string_lossy().into_owned()))
+    }
+
+    /// Puts the agent into the place of this process.
+    pub(crate) fn take_over(&self, listed: &ListedSession, world: &World) -> Result<i32, Failure> {
+        let mut environment: EnvMap = world.around.environment.map().clone();
+        for change in &self.changes {
+            environment.apply(change);
+        }
+        rejoin::process::take_over(&listed.agent, &self.program, &self.args, &self.cwd, &environment)
+            .map_err(|error| Failure::caused(Exit::NoAgent, &error))
+    }
+}
+
+impl From<&Invocation> for InvocationJson {
+    fn from(invocation: &Invocation) -> Self {
+        let env = invocation.changes.iter().map(|change| match change {
+            EnvChange::Set(name, value) => VariableJson {
+                name: name.to_string_lossy().into_owned(),
+                value: Some(value.to_string_lossy().into_owned()),
+            },
+            EnvChange::Remove(name) => {
+                VariableJson { name: name.to_string_lossy().into_owned(), value: None }
+            }
+        });
+        Self {
+            line: invocation.line(),
+            cwd: text(&invocation.cwd),
+            program: text(&invocation.program.program),
+            args: invocation.words().skip(1).collect(),
+            env: env.collect(),
+        }
+    }
+}
+
+/// The folder that the agent has to be started in to find the session: the one that its file is filed under, which is not the
+/// one that it tells of where it was relocated; else the one that it began in.
+fn folder(listed: &ListedSession, world: &World) -> Result<PathBuf, Failure> {
+    let entry = &listed.entry;
+    let told = || entry.cwd.iter().chain(&entry.last_cwd).cloned();
+    let Some(began) = told().next() else {
+        return Err(Failure::new(Exit::Failed, format!("nobody knows which folder {} is of", entry.id)));
+    };
+    let folders = Folders::around(&world.around.cwd);
+    let near = std::iter::once(folders.here).chain(folders.trees);
+    let filed =
+        told().chain(near).find(|folder| folder.is_dir() && world::is_filed_under(listed, folder, world));
+    let folder = filed.unwrap_or(began);
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let message = format!(
+        "the folder of {} is not there any more: {}; rejoin relocate {} FOLDER makes it continue in another one",
+        entry.id,
+        folder.display(),
+        entry.id
+    );
+    Err(Failure::new(Exit::NotFound, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_for_a_shell_quotes_what_a_shell_would_take_apart() {
+        let invocation = Invocation {
+            program: Program::new("claude"),
+            args: vec!["--resume".into(), "0f3a".into()],
+            cwd: "/work/it's \u{1b}here".into(),
+            changes: vec![EnvChange::set("CLAUDE_CONFIG_DIR", "/a b"), EnvChange::remove("X")],
+        };
+        let expected =
+            r"cd $'/work/it\'s \033here' && env -u X CLAUDE_CONFIG_DIR='/a b' claude --resume 0f3a";
+        assert_eq!(invocation.line(), expected);
+    }
+}

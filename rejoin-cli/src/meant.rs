@@ -1,0 +1,71 @@
+//! Which session is meant, as the library's decision tree has it, and what its answers are as exits.
+
+use rejoin::core::decide::Sign;
+use rejoin::history::ListedSession;
+use rejoin::{Answer, Located, NativeId, NotResumed, Seek, Wanted};
+
+use crate::commands::list::unresumable;
+use crate::exit::{Exit, Failure};
+use crate::target::told;
+use crate::world::World;
+
+/// The most sessions that are named to choose from.
+const CANDIDATES: usize = 20;
+
+/// A session that was meant.
+#[derive(Debug)]
+pub(crate) struct Meant {
+    pub(crate) session: ListedSession,
+    pub(crate) located: Located,
+}
+
+/// A search for what a word means, from a folder.
+pub(crate) fn seek(word: &str, from: &std::path::Path, current: Option<&str>, other_project: bool) -> Seek {
+    let seek = Seek::new(Wanted::Text(word.to_owned()), from).other_project(other_project);
+    current.map_or(seek.clone(), |current| seek.current(NativeId::new(current)))
+}
+
+/// The one session that is meant and can be continued.
+pub(crate) async fn meant(world: &World, seek: &Seek) -> Result<Meant, Failure> {
+    let located = world.sessions.locate(seek).await.map_err(|error| Failure::history(&error))?;
+    let word = if let Wanted::Text(word) = &seek.what { word.as_str() } else { "it" };
+    let session = match &located.answer {
+        Answer::Found { hit, .. } | Answer::Moved { hit, .. } => hit.session.clone(),
+        // An id was said on purpose, and its own folder is where it is continued: that enters no other project.
+        Answer::OtherProject { hit, how: Sign::Id | Sign::Prefix | Sign::Key | Sign::Tree } => {
+            hit.session.clone()
+        }
+        Answer::OtherProject { hit, .. } => {
+            let message = "the session of that name belongs to another project; name it by its id, or say --other-project";
+            return Err(Failure::new(Exit::OtherProject, message).with_candidates(vec![told(&hit.session)]));
+        }
+        Answer::CannotResume { hit, why, .. } => {
+            let message = format!("{} cannot be continued: {}", hit.session.entry.id, reason(*why));
+            return Err(Failure::new(Exit::Refused, message));
+        }
+        Answer::Ambiguous { candidates, .. } => {
+            let message = match candidates.len() {
+                1 => format!("{word:?} is no name, but words of one session; name it by its id"),
+                several => format!("{several} sessions are meant by {word:?}; name one by its id"),
+            };
+            let candidates = candidates.iter().take(CANDIDATES).map(|hit| told(&hit.session)).collect();
+            return Err(Failure::new(Exit::Ambiguous, message).with_candidates(candidates));
+        }
+        _ => {
+            let unsure = if located.is_complete() { "" } else { ", but not everything could be looked at" };
+            return Err(Failure::new(Exit::NotFound, format!("there is no session {word:?}{unsure}")));
+        }
+    };
+    Ok(Meant { session, located })
+}
+
+fn reason(why: NotResumed) -> &'static str {
+    use rejoin::history::Resumability;
+    match why {
+        NotResumed::Current => "it is the one that asks",
+        NotResumed::Sidechain => "it is a helper's",
+        NotResumed::File(Resumability::No(why)) => unresumable(why),
+        NotResumed::File(Resumability::Archived) => "it is archived",
+        _ => "it cannot be continued",
+    }
+}

@@ -1,0 +1,5 @@
+//! The picker without a terminal: keys in, effects and frames out.
+
+mod frames;
+mod states;
+mod support;

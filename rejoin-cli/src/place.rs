@@ -1,0 +1,143 @@
+//! Where everything is: what is read of the environment, once, and what follows from it.
+
+use std::path::{Path, PathBuf};
+
+use rejoin::core::EnvMap;
+use rejoin::process::Environment;
+
+use crate::exit::{Exit, Failure};
+
+/// The folder of a store, below its base.
+const STORE: &str = ".agent-sessions";
+
+/// What the command is started in.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) environment: Environment,
+    /// The folder that the command was started in, as a real path where there is one.
+    pub(crate) cwd: PathBuf,
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) no_color: bool,
+    store: Option<PathBuf>,
+    data: Option<PathBuf>,
+    cache: Option<PathBuf>,
+}
+
+/// How the store was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FoundBy {
+    /// `--store` names it.
+    Option,
+    /// `REJOIN_STORE` names it.
+    Variable,
+    /// It lies in the folder that the command was started in, or in one above.
+    Above,
+    /// It is the user's own.
+    Home,
+}
+
+/// The folder that holds the store, and whether there is one in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) base: PathBuf,
+    pub(crate) by: FoundBy,
+    pub(crate) exists: bool,
+}
+
+impl Surroundings {
+    /// Looks around.
+    pub(crate) fn look() -> Result<Self, Failure> {
+        let environment = Environment::inherited();
+        let cwd = std::env::current_dir()
+            .map_err(|error| Failure::new(Exit::Failed, format!("the present folder is gone: {error}")))?;
+        Ok(Self::of(environment, &cwd))
+    }
+
+    fn of(environment: Environment, cwd: &Path) -> Self {
+        let env = environment.map();
+        let home = folder(env, "HOME");
+        let in_home = |variable: &str, below: &str| {
+            let own = folder(env, variable).or_else(|| home.as_ref().map(|home| home.join(below)));
+            own.map(|folder| folder.join("rejoin"))
+        };
+        Self {
+            cwd: cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned()),
+            store: env.get("REJOIN_STORE").map(PathBuf::from),
+            data: in_home("XDG_DATA_HOME", ".local/share"),
+            cache: in_home("XDG_CACHE_HOME", ".cache"),
+            no_color: env.get("NO_COLOR").is_some() || env.get("TERM").is_some_and(|term| term == "dumb"),
+            home,
+            environment,
+        }
+    }
+
+    /// The place of the store: what was said, else the variable, else the nearest one above, else the user's own.
+    pub(crate) fn store(&self, said: Option<&Path>) -> Result<Place, Failure> {
+        let named = said.map(|base| (base.to_owned(), FoundBy::Option));
+        let named = named.or_else(|| self.store.clone().map(|base| (base, FoundBy::Variable)));
+        let above = || {
+            let holds = |folder: &&Path| folder.join(STORE).is_dir();
+            self.cwd.ancestors().find(holds).map(|base| (base.to_owned(), FoundBy::Above))
+        };
+        let own = || self.data.clone().map(|base| (base, FoundBy::Home));
+        let (base, by) = named.or_else(above).or_else(own).ok_or_else(|| {
+            let message = "there is no place for the store: name one with --store, or set HOME";
+            Failure::new(Exit::Failed, message)
+        })?;
+        let base = self.cwd.join(base);
+        let exists = base.join(STORE).is_dir();
+        Ok(Place { base, by, exists })
+    }
+
+    /// The folder for what can be had again: the indexes of lists.
+    pub(crate) fn cache(&self) -> Option<&Path> {
+        self.cache.as_deref()
+    }
+}
+
+/// A folder that a variable names. A relative one counts as unset, as the XDG specification has it.
+fn folder(env: &EnvMap, variable: &str) -> Option<PathBuf> {
+    env.get(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around(variables: &[(&str, &Path)], cwd: &Path) -> Surroundings {
+        let environment = variables.iter().fold(Environment::bare(), |e, (name, value)| e.set(*name, *value));
+        Surroundings::of(environment, cwd)
+    }
+
+    #[test]
+    fn the_store_is_where_it_was_said_else_above_else_at_home() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let (home, deep) = (root.join("home"), root.join("project/src/deep"));
+        std::fs::create_dir_all(&deep).unwrap();
+
+        let found = |around: &Surroundings, said: Option<&str>| {
+            let place = around.store(said.map(Path::new)).unwrap();
+            (place.base, place.by, place.exists)
+        };
+        let bare = around(&[("HOME", &home)], &deep);
+        assert_eq!(found(&bare, None), (home.join(".local/share/rejoin"), FoundBy::Home, false));
+        let xdg = around(&[("HOME", &home), ("XDG_DATA_HOME", &root.join("data"))], &deep);
+        assert_eq!(found(&xdg, None), (root.join("data/rejoin"), FoundBy::Home, false));
+
+        std::fs::create_dir_all(root.join("project").join(STORE)).unwrap();
+        assert_eq!(found(&bare, None), (root.join("project"), FoundBy::Above, true));
+        let variable = around(&[("HOME", &home), ("REJOIN_STORE", &root.join("x"))], &deep);
+        assert_eq!(found(&variable, None), (root.join("x"), FoundBy::Variable, false));
+        assert_eq!(found(&variable, Some("y")), (deep.join("y"), FoundBy::Option, false));
+    }
+
+    #[test]
+    fn without_a_home_there_is_a_word_on_what_to_do() {
+        let root = tempfile::tempdir().unwrap();
+        let failure =
+            around(&[("XDG_DATA_HOME", Path::new("relative"))], root.path()).store(None).unwrap_err();
+        assert!(failure.message.contains("--store"), "{}", failure.message);
+    }
+}

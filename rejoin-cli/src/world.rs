@@ -1,0 +1,172 @@
+//! The library, as this command uses it: the agents of this machine over the store of this place.
+
+use std::path::Path;
+
+use rejoin::adapters::{
+    ClaudeDialect, ClaudeOptions, ClaudeTranscripts, CodexDialect, OpencodeDialect, claude, codex, opencode,
+};
+use rejoin::core::{CliDialect, SessionQuery, TranscriptFormat as _};
+use rejoin::history::{
+    Depth, ListQuery, ListedSession, PageQuery, SessionsListing, SessionsQuery, TranscriptPage,
+};
+use rejoin::process::Environment;
+use rejoin::stores::{FsStore, MemoryStore};
+use rejoin::{Agent, AgentId, RESUME_SETTING, ResumeSetting, Sessions, SessionsBuilder};
+
+use crate::exit::{Exit, Failure};
+use crate::place::{Place, Surroundings};
+
+/// What a command needs of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// What is there; none is made.
+    Look,
+    /// One has to be there.
+    Have,
+    /// One is made where there is none.
+    Make,
+}
+
+/// How runs are made.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Running {
+    pub(crate) permission_mode: Option<String>,
+    pub(crate) own_place: bool,
+}
+
+/// Agents and store.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) around: Surroundings,
+    pub(crate) place: Option<Place>,
+    pub(crate) sessions: Sessions,
+    pub(crate) agents: Vec<Agent>,
+}
+
+impl World {
+    pub(crate) fn open(
+        around: Surroundings,
+        store: Option<&Path>,
+        need: Need,
+        running: &Running,
+    ) -> Result<Self, Failure> {
+        let place = match around.store(store) {
+            Ok(place) => Some(place),
+            // Without a home there is nothing at it.
+            Err(_) if need == Need::Look => None,
+            Err(failure) => return Err(failure),
+        };
+        let builder = match &place {
+            Some(place) if place.exists || need == Need::Make => Sessions::builder(open(place)?),
+            Some(place) if need == Need::Have || store.is_some() => {
+                let message = format!("there is no store in {}", place.base.display());
+                return Err(Failure::new(Exit::NotFound, message));
+            }
+            _ => Sessions::builder(MemoryStore::new()),
+        };
+        let agents = agents(&around.environment, around.cache(), running)?;
+        let setting = around.environment.map().get(RESUME_SETTING).and_then(|value| value.to_str());
+        let setting = ResumeSetting::parse(setting.unwrap_or_default())
+            .map_err(|error| Failure::usage(format!("{RESUME_SETTING}: {error}")))?;
+        let builder =
+            builder.resume_setting(ResumeSetting::new().organisation(setting)).state_dirs(!running.own_place);
+        let sessions = agents.iter().cloned().fold(builder, SessionsBuilder::agent).build();
+        Ok(Self { around, place, sessions, agents })
+    }
+
+    /// The sessions that are asked for.
+    pub(crate) async fn list(&self, query: &SessionsQuery) -> Result<SessionsListing, Failure> {
+        self.sessions.list(query).await.map_err(|error| Failure::failed(&error))
+    }
+
+    /// Every session of every kind, also those without a turn.
+    pub(crate) async fn everything(&self, depth: Depth) -> Result<SessionsListing, Failure> {
+        use rejoin::history::SessionKind::{Headless, Main, Sidechain};
+        let kinds = vec![Main, Headless, Sidechain];
+        let list = ListQuery { kinds, with_empty: true, depth, ..ListQuery::default() };
+        self.list(&SessionsQuery { list, ..SessionsQuery::default() }).await
+    }
+
+    /// A part of a transcript.
+    pub(crate) async fn page(
+        &self,
+        session: &ListedSession,
+        query: &PageQuery,
+    ) -> Result<TranscriptPage, Failure> {
+        self.sessions.page(session, query).await.map_err(|error| Failure::failed(&error))
+    }
+
+    /// The agents by their words on the command line.
+    pub(crate) fn agent_ids(&self, words: &[String]) -> Result<Vec<AgentId>, Failure> {
+        let known = || self.agents.iter().map(|agent| agent.adapter().id());
+        let find = |word: &String| {
+            known().find(|id| id.as_str() == word).cloned().ok_or_else(|| {
+                let names: Vec<_> = known().map(AgentId::as_str).collect();
+                Failure::usage(format!("{word:?} is no agent; known are {}", names.join(", ")))
+            })
+        };
+        words.iter().map(find).collect()
+    }
+
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.around.home.as_deref()
+    }
+}
+
+fn open(place: &Place) -> Result<FsStore, Failure> {
+    if place.by == crate::place::FoundBy::Home {
+        // The user's own place is made; one that was named has to be there, so that a typing error makes none.
+        let _ = std::fs::create_dir_all(&place.base);
+    }
+    FsStore::open(&place.base).map_err(|error| Failure::failed(&error))
+}
+
+fn agents(environment: &Environment, cache: Option<&Path>, running: &Running) -> Result<Vec<Agent>, Failure> {
+    let mut options = ClaudeOptions::new();
+    if let Some(mode) = &running.permission_mode {
+        options = options.permission_mode(mode).map_err(|error| Failure::usage(error.to_string()))?;
+    }
+    let mut claude = claude().options(options).environment(environment.clone());
+    let mut codex = codex().environment(environment.clone());
+    if let Some(folder) = cache.filter(|cache| is_made(cache)) {
+        claude = claude.index(folder.join("claude.index"));
+        codex = codex.index(folder.join("codex.index"));
+    }
+    Ok(vec![claude.into(), codex.into(), opencode().environment(environment.clone()).into()])
+}
+
+/// Makes the folder of the indexes. Where that fails, lists are slower.
+fn is_made(cache: &Path) -> bool {
+    #[cfg(unix)]
+    let made = {
+        use std::os::unix::fs::DirBuilderExt as _;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(cache)
+    };
+    #[cfg(not(unix))]
+    let made = std::fs::create_dir_all(cache);
+    made.is_ok()
+}
+
+/// Whether the session's file lies where its agent looks for it when it is started in this folder. Never for an agent that
+/// does not file sessions under folders.
+pub(crate) fn is_filed_under(listed: &ListedSession, folder: &Path, world: &World) -> bool {
+    let ListedSession { agent, entry, .. } = listed;
+    let state_dir = entry.source.state_dir.as_deref();
+    let query = SessionQuery { id: &entry.id, cwd: folder, state_dir, version: None };
+    let environment = world.around.environment.map().clone();
+    let exact = match agent.as_str() {
+        "claude" => ClaudeTranscripts::new(environment).places(&query).exact,
+        _ => Vec::new(),
+    };
+    exact.contains(&entry.source.path)
+}
+
+/// The dialect of an agent, for its command line.
+pub(crate) fn dialect(agent: &AgentId) -> Option<Box<dyn CliDialect>> {
+    match agent.as_str() {
+        "claude" => Some(Box::new(ClaudeDialect::default())),
+        "codex" => Some(Box::new(CodexDialect::default())),
+        "opencode" => Some(Box::new(OpencodeDialect::default())),
+        _ => None,
+    }
+}

@@ -1,0 +1,74 @@
+//! How the command ends.
+
+use std::process::Stdio;
+
+use crate::support::Machine;
+use crate::support::sessions::{Claude, LOGIN};
+
+#[test]
+fn exit_codes_are_as_documented() {
+    let machine = Machine::with_sessions();
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["list"], 0, ""),
+        (&["show", "no such session"], 3, "not_found"),
+        (&["explain", "issue-1"], 3, "not_found"),
+        (&["list", "--agent", "nobody"], 2, "usage"),
+        (&["run", "-m", "a", "-a", "claude", "--", "x"], 8, "no_agent"),
+        (&["run", "-m", "a", "-a", "claude"], 2, "usage"),
+        (&["run", "-m", "a", "-a", "nobody", "--", "x"], 2, "usage"),
+        (&["--store", "/nowhere", "run", "-m", "a", "-a", "claude", "--", "x"], 1, "failed"),
+        (&["--store", "/nowhere", "list"], 3, "not_found"),
+    ];
+    for (words, code, name) in cases {
+        let plain = machine.rejoin(words);
+        assert_eq!(plain.code, *code, "{words:?}: {plain:?}");
+        let told = machine.rejoin(&[words, &["--json"][..]].concat());
+        // What stands behind `--` is a prompt.
+        if words.contains(&"--") {
+            continue;
+        }
+        assert_eq!(told.code, *code, "{words:?}: {told:?}");
+        let told = told.json();
+        if *code != 0 {
+            assert_eq!((&told["error"]["code"], &told["error"]["exit"]), (&(*name).into(), &(*code).into()));
+            assert!(plain.stdout.is_empty() && plain.stderr.starts_with("rejoin: "), "{plain:?}");
+        }
+    }
+    for words in [&["nonsense"][..], &["list", "--nonsense"], &["run"], &["sweep"], &[]] {
+        assert_eq!(machine.rejoin(words).code, 2, "{words:?}");
+    }
+    for words in [&["--help"][..], &["--version"], &["run", "--help"]] {
+        let said = machine.rejoin(words).ok();
+        assert!(!said.stdout.is_empty() && said.stderr.is_empty(), "{words:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let machine = Machine::new();
+    let long = "x".repeat(1000);
+    let mut session = Claude::new(&machine, LOGIN, &machine.project, 30);
+    for _ in 0..200 {
+        session = session.turn("more", &long);
+    }
+    session.write();
+    for words in [&["list"][..], &["list", "--json"], &["show", LOGIN, "-n", "200"], &["completions", "zsh"]]
+    {
+        let mut child = machine.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // The reader is gone before anything is read.
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {output:?}");
+        assert!(output.stderr.is_empty(), "{words:?}: {output:?}");
+    }
+}
+
+#[test]
+fn colours_are_there_when_they_are_asked_for() {
+    let machine = Machine::with_sessions();
+    let has = |words: &[&str]| machine.rejoin(words).ok().stdout.contains('\u{1b}');
+    assert!(has(&["show", LOGIN, "--color", "always"]));
+    assert!(!has(&["show", LOGIN]));
+    assert!(!has(&["show", LOGIN, "--color", "never"]));
+    assert!(!has(&["show", LOGIN, "--color", "always", "--json"]));
+}

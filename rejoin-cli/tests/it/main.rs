@@ -1,0 +1,15 @@
+//! The built command, in bare environments with throw-away homes.
+
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod commands;
+mod documents;
+mod ends;
+mod finding;
+mod hostile;
+mod resume;
+mod runs;
+mod schema;
+mod support;
+mod terminal;

@@ -1,0 +1,90 @@
+//! `resume` where no person is asked.
+
+use crate::support::Machine;
+use crate::support::sessions::{CHANGELOG, CODEX, Claude, ELSEWHERE, EMPTY, LOGIN, TITLE};
+
+#[test]
+fn the_line_that_continues_a_session_goes_to_its_folder_first() {
+    let machine = Machine::with_sessions();
+    let folder = machine.project.display();
+    let said = machine.rejoin(&["resume", LOGIN]).ok();
+    assert_eq!(said.stdout, format!("cd {folder} && claude --resume {LOGIN}\n"));
+    let said = machine.rejoin(&["resume", CODEX]).ok();
+    assert_eq!(said.stdout, format!("cd {folder} && codex resume {CODEX}\n"));
+
+    let told = machine.rejoin(&["resume", LOGIN, "--json"]).ok().json();
+    let invocation = &told["invocation"];
+    assert_eq!(invocation["args"], serde_json::json!(["--resume", LOGIN]));
+    assert_eq!(invocation["line"], said_line(&machine));
+}
+
+fn said_line(machine: &Machine) -> String {
+    format!("cd {} && claude --resume {LOGIN}", machine.project.display())
+}
+
+#[test]
+fn a_session_is_found_by_its_title_and_words_of_it_only_propose_it() {
+    let machine = Machine::with_sessions();
+    for words in [&[TITLE][..], &["fix", "the", "LOGIN", "bug"], &[&LOGIN[..8]]] {
+        let said = machine.rejoin(&[&["resume"], words].concat()).ok();
+        assert_eq!(said.stdout, format!("{}\n", said_line(&machine)), "{words:?}");
+    }
+    let said = machine.rejoin(&["resume", "login", "bug"]);
+    assert_eq!((said.code, said.stdout.as_str()), (4, ""), "{said:?}");
+    assert!(said.stderr.contains(LOGIN), "{said:?}");
+}
+
+#[test]
+fn a_title_that_two_sessions_have_is_the_callers_to_decide() {
+    let machine = Machine::with_sessions();
+    let other = "4e5f6000-1111-4111-8111-000000000005";
+    Claude::new(&machine, other, &machine.project, 25).turn("Again", "Yes.").title(TITLE).write();
+    let told = machine.rejoin(&["resume", TITLE, "--json"]);
+    assert_eq!(told.code, 4);
+    let told = told.json();
+    assert_eq!(told["error"]["code"], "ambiguous");
+    let candidates = told["error"]["candidates"].to_string();
+    assert!(candidates.contains(LOGIN) && candidates.contains(other), "{told}");
+}
+
+#[test]
+fn a_title_of_another_project_needs_a_yes_and_an_id_does_not() {
+    let machine = Machine::with_sessions();
+    let said = machine.rejoin(&["resume", "Sort the cellar"]);
+    assert_eq!((said.code, said.stdout.as_str()), (5, ""), "{said:?}");
+    assert!(said.stderr.contains(ELSEWHERE), "{said:?}");
+    for words in [&["resume", ELSEWHERE][..], &["resume", "--other-project", "Sort the cellar"]] {
+        assert!(machine.rejoin(words).ok().stdout.contains(ELSEWHERE));
+    }
+}
+
+#[test]
+fn what_cannot_be_continued_is_told_why() {
+    let machine = Machine::with_sessions();
+    let said = machine.rejoin(&["resume", EMPTY]);
+    assert_eq!(said.code, 7, "{said:?}");
+    assert!(said.stderr.contains("nothing was said in it"), "{said:?}");
+}
+
+#[test]
+fn a_folder_that_is_gone_is_told_with_what_helps() {
+    let machine = Machine::with_sessions();
+    std::fs::remove_dir(machine.folder("elsewhere")).unwrap();
+    let said = machine.rejoin(&["resume", ELSEWHERE]);
+    assert_eq!(said.code, 3, "{said:?}");
+    assert!(said.stderr.contains("rejoin relocate"), "{said:?}");
+}
+
+#[test]
+fn without_a_terminal_what_could_be_continued_is_a_list() {
+    let machine = Machine::with_sessions();
+    let said = machine.rejoin(&["resume", "--current", LOGIN]).ok();
+    let found = |id: &str| said.stdout.contains(id);
+    assert_eq!(
+        [LOGIN, CHANGELOG, ELSEWHERE, CODEX, EMPTY].map(found),
+        [false, true, true, true, false],
+        "{said:?}"
+    );
+    let told = machine.rejoin(&["resume", "--scope", "here", "--json"]).ok().json();
+    assert_eq!(told["sessions"].as_array().unwrap().len(), 3, "{told}");
+}
