@@ -65,7 +65,9 @@ pub mod stores {
 #[cfg(feature = "session-process")]
 pub mod process {
     pub use session_process::error;
-    pub use session_process::{Bubblewrap, CliAgent, Environment, Invocation, Launcher, SystemHost, take_over};
+    pub use session_process::{
+        Bubblewrap, CliAgent, Environment, Invocation, Launcher, SystemHost, take_over,
+    };
 }
 
 /// Reading the session files of agents.

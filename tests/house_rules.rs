@@ -103,7 +103,10 @@ fn the_arrows_point_down() {
     ];
     for folder in crates() {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        if name == "rejoin" || name == "rejoin-cli" || !(house.contains(&name.as_str()) || pure.contains(&name.as_str())) {
+        if name == "rejoin"
+            || name == "rejoin-cli"
+            || !(house.contains(&name.as_str()) || pure.contains(&name.as_str()))
+        {
             continue;
         }
         let output = Command::new(env!("CARGO"))

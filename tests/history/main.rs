@@ -1,6 +1,7 @@
 //! What is read of whole session files of Claude Code: pages, and what can be restored.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::needless_pass_by_value, reason = "literals stand there")]
 
 mod chains;
 mod costs;

@@ -7,4 +7,5 @@ mod damage;
 mod lines;
 mod lists;
 mod session;
+mod traps;
 mod usage;
