@@ -14,6 +14,7 @@ pub mod error;
 mod event;
 mod evidence;
 mod explain;
+mod format;
 pub mod history;
 mod host;
 mod ids;
@@ -42,10 +43,7 @@ pub use agent::{
 pub use async_trait::async_trait;
 pub use audit::{AttemptNote, AuditEntry, AuditEvent, AuditSeq};
 pub use cancel::Cancel;
-pub use catalog::{
-    Below, Inspection, LiveSession, Mend, Places, Presence, RecordFacts, RecordKind, SessionCatalog,
-    SessionQuery, TranscriptFormat,
-};
+pub use catalog::{Inspection, Mend, Presence, SessionCatalog, SessionQuery};
 pub use claim::Claim;
 pub use close::{CloseError, Closed, Closing, MailboxNotClosed};
 pub use conversation::{Conversation, HandOver, Said, Speaker};
@@ -53,6 +51,7 @@ pub use dialect::{CliDialect, CommandSpec, Decoder, Ended, EnvChange, EnvMap, Li
 pub use event::{AgentEvent, EventSink, Final, NoSink};
 pub use evidence::{Asked, EndedBy, Evidence, Exit, Observation};
 pub use explain::{Bound, Explanation};
+pub use format::{Below, LiveSession, Places, RecordFacts, RecordKind, TranscriptFormat};
 pub use host::{Folder, FolderId, Holder, Host, PathText, Place, Repository, WorkTree};
 pub use ids::{AgentId, InvalidName, MailboxId, NativeId, RunId, SessionKey, SessionName};
 pub use leftover::{

@@ -1,6 +1,5 @@
 //! The catalog: find, scan, sum up.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,11 +11,12 @@ use session_core::history::{
     TranscriptPage,
 };
 use session_core::{
-    Conversation, Inspection, Mend, NativeId, Places, Presence, RelocateOrder, Relocated, SessionCatalog,
-    SessionQuery, TranscriptFormat, async_trait,
+    Conversation, Inspection, Mend, NativeId, Places, RelocateOrder, Relocated, SessionCatalog, SessionQuery,
+    TranscriptFormat, async_trait,
 };
 
-use crate::find::{Found, find, is_denied};
+use crate::find::{Found, find};
+use crate::inspect::look;
 use crate::list::Lister;
 use crate::mend::{end_last_line, number_records, stays_in, unarchive};
 use crate::opened::Opened;
@@ -25,7 +25,7 @@ use crate::page::{Limits, Transcript, page_of};
 use crate::parts::Files;
 use crate::relocate::{Order, relocate};
 use crate::restore::restore;
-use crate::scan::{READ_LIMIT, Tally, last_said, scan};
+use crate::scan::{READ_LIMIT, last_said};
 use crate::stamp::now;
 
 /// A catalog of sessions that lie in one file each.
@@ -305,112 +305,6 @@ fn root(places: &Places) -> PathBuf {
     places.exact.first().or(places.below.first().map(|below| &below.folder)).cloned().unwrap_or_default()
 }
 
-fn look(format: &dyn TranscriptFormat, found: Found) -> Result<Inspection, CatalogError> {
-    match found {
-        Found::Nothing => Ok(Inspection::MISSING),
-        Found::Unusable(path) => Ok(unreadable(path)),
-        Found::File(path, file) => match scan_file(format, file) {
-            Ok(tally) => Ok(sum_up(format, path, tally)),
-            Err(error) if is_denied(&error) => Ok(unreadable(path)),
-            Err(error) => Err(failed(&path, error)),
-        },
-    }
-}
-
-/// Reads the file, or as much of it as is worth the time; its size is told whole.
-fn scan_file(format: &dyn TranscriptFormat, file: File) -> io::Result<Tally> {
-    let bytes = file.metadata()?.len();
-    let mut file = Content::of(file)?;
-    let mut tally = scan(format, file.by_ref().take(READ_LIMIT))?;
-    if file.is_packed() {
-        // Nothing can be appended to it as it is, so no end of a line can be missing.
-        tally.open_tail = false;
-        tally.torn_tail |= file.is_in_part();
-        tally.needs_version = tally.needs_version.max(format.unpacks_since());
-    }
-    if tally.bytes >= READ_LIMIT && (file.is_packed() || bytes > READ_LIMIT) {
-        // Where the reading stopped is not where the file ends.
-        (tally.torn_tail, tally.open_tail) = (false, false);
-    }
-    tally.bytes = bytes;
-    Ok(tally)
-}
-
 pub(crate) fn failed(path: &Path, error: io::Error) -> CatalogError {
     CatalogError { path: path.to_owned(), source: error.into() }
-}
-
-fn unreadable(path: PathBuf) -> Inspection {
-    Inspection { presence: Presence::Unreadable, path: Some(path), ..Inspection::MISSING }
-}
-
-fn sum_up(format: &dyn TranscriptFormat, path: PathBuf, tally: Tally) -> Inspection {
-    let presence = if tally.user_turns + tally.answers > 0 || tally.inherits {
-        Presence::Present
-    } else if tally.records > 0 || (tally.skipped_lines == 0 && !tally.torn_tail) {
-        Presence::Empty
-    } else {
-        Presence::Damaged
-    };
-    Inspection {
-        presence,
-        archived: format.unarchived(&path).is_some(),
-        path: Some(path),
-        user_turns: tally.user_turns,
-        answers: tally.answers,
-        bytes: tally.bytes,
-        began_in: tally.began_in,
-        torn_tail: tally.torn_tail,
-        open_tail: tally.open_tail,
-        skipped_lines: tally.skipped_lines,
-        missing_records: tally.missing_records,
-        unnumbered: tally.unnumbered,
-        needs_version: tally.needs_version,
-        // The rest is for formats of another kind.
-        ..Inspection::MISSING
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Seek as _;
-
-    use session_core::{RecordFacts, RecordKind, Said};
-
-    use super::*;
-
-    #[derive(Debug)]
-    struct AllRecords;
-
-    impl TranscriptFormat for AllRecords {
-        fn places(&self, _: &SessionQuery<'_>) -> Places {
-            Places::default()
-        }
-        fn is_file_of(&self, _: &str, _: &SessionQuery<'_>) -> bool {
-            false
-        }
-        fn record(&self, _: &[u8]) -> Option<RecordFacts> {
-            Some(RecordFacts::new(RecordKind::Prompt))
-        }
-        fn said(&self, _: &[u8]) -> Option<Said> {
-            None
-        }
-        fn numbered(&self, _: &[u8], _: u64) -> Option<Vec<u8>> {
-            None
-        }
-        fn unarchived(&self, _: &Path) -> Option<PathBuf> {
-            None
-        }
-    }
-
-    #[test]
-    fn of_a_file_of_ten_gigabytes_so_much_is_read_and_no_more() {
-        let file = tempfile::tempfile().unwrap();
-        file.set_len(10 << 30).unwrap();
-        // Both have one position.
-        let mut same = file.try_clone().unwrap();
-        let tally = scan_file(&AllRecords, file).unwrap();
-        assert_eq!((tally.bytes, tally.torn_tail), (10 << 30, false));
-        assert_eq!(same.stream_position().unwrap(), READ_LIMIT);
-    }
 }

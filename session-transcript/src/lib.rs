@@ -9,6 +9,7 @@ mod find;
 mod fold;
 mod follow;
 mod index;
+mod inspect;
 mod lines;
 mod list;
 mod mend;
