@@ -42,6 +42,10 @@ impl TranscriptFormat for Talk {
         vec![root("rooms", false), root("old", true)]
     }
 
+    fn is_packed(&self, name: &str) -> bool {
+        name.ends_with(".z")
+    }
+
     fn session_file(&self, below: &Path) -> Option<SessionFile> {
         let name = below.file_name()?.to_str()?;
         let packed = name.ends_with(".z");

@@ -21,8 +21,8 @@ impl TranscriptFormat for Talk {
     }
 
     fn roots(&self, state_dir: Option<&Path>) -> Vec<SessionRoot> {
-        let folder = state_dir.expect("the tests give one").join("talks");
-        vec![SessionRoot { folder, depth: 1, archived: false }]
+        let root = |dir: &Path| SessionRoot { folder: dir.join("talks"), depth: 1, archived: false };
+        state_dir.map(root).into_iter().collect()
     }
 
     fn session_file(&self, below: &Path) -> Option<SessionFile> {

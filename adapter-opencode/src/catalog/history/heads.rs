@@ -101,11 +101,14 @@ fn sessions(
     let has_totals = there("tokens_input") && there("tokens_output");
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query(params![only])?;
+    let mut left = SESSIONS;
     while let Some(row) = rows.next()? {
-        if gathered.sessions.len() as u64 >= SESSIONS.unsigned_abs() {
+        // Also those that are no sessions: what comes behind the last row asked for is not known.
+        if left == 0 {
             gathered.trouble = Some(DatabaseError::TooMuch);
             break;
         }
+        left -= 1;
         let id = text_of(row, 0)?.unwrap_or_default();
         if !is_session_id(&id) {
             gathered.skipped += 1;
