@@ -20,6 +20,8 @@ pub(crate) struct Found {
     pub(crate) lines: BTreeMap<u64, Line>,
     /// Lines that the reader does not take for records, by their offset.
     pub(crate) refused: Vec<u64>,
+    /// Lines that hold what was typed while the agent was at work.
+    pub(crate) queued: Vec<u64>,
     /// Tokens of each reply.
     pub(crate) replies: BTreeMap<String, [u64; 4]>,
 }
@@ -56,7 +58,7 @@ struct Outcome {
 }
 
 /// How many sessions are made up.
-const SESSIONS: u64 = 2000;
+const SESSIONS: u64 = 600;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -126,7 +128,7 @@ impl Outcome {
             if one == other {
                 continue;
             }
-            match reason(*offset, one, other, theirs) {
+            match reason(*offset, one, other, ours, theirs) {
                 Some(reason) => *self.meant.entry(reason).or_default() += 1,
                 None => self
                     .others
@@ -146,24 +148,25 @@ impl Outcome {
 }
 
 /// Why two readings of a line differ, where that is meant.
-fn reason(offset: u64, ours: Option<&Line>, theirs: Option<&Line>, other: &Found) -> Option<&'static str> {
+fn reason(
+    offset: u64,
+    ours: Option<&Line>,
+    theirs: Option<&Line>,
+    one: &Found,
+    other: &Found,
+) -> Option<&'static str> {
+    let glued = |refused: &u64| *refused < offset && offset - refused < (1 << 20);
     match (ours, theirs) {
-        (Some(_), None)
-            if other.refused.iter().any(|refused| *refused <= offset) && other.refused.contains(&offset) =>
-        {
-            Some("a line that they refuse, and that is a record")
-        }
-        (Some(_), None)
-            if other.refused.iter().any(|refused| *refused < offset && offset - refused < (1 << 20)) =>
-        {
-            Some("a whole record behind half of one on its line")
-        }
-        (Some(line), None)
-            if line.by == Some(By::User) && line.calls.is_empty() && line.results.is_empty() =>
-        {
+        (Some(_), None) if one.queued.contains(&offset) => {
             Some("a prompt that was typed while the agent was at work")
         }
-        (Some(one), Some(other)) if other.text.starts_with("<command-") && one.by == other.by => {
+        (Some(_), None) if other.refused.contains(&offset) => {
+            Some("a line that they refuse, and that is a record")
+        }
+        (Some(_), None) if other.refused.iter().any(glued) => {
+            Some("a whole record behind half of one on its line")
+        }
+        (Some(ours), Some(theirs)) if theirs.text.starts_with("<command-") && ours.by == theirs.by => {
             Some("a command, told as it was typed")
         }
         _ => None,

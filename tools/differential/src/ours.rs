@@ -38,6 +38,9 @@ impl Found {
             EntryKind::CompactSummary(text) => (By::User, vec![Block::Text(text)]),
             _ => return,
         };
+        if entry.queued {
+            self.queued.push(offset);
+        }
         let line = self.lines.entry(offset).or_default();
         line.by = Some(by);
         for block in blocks {
