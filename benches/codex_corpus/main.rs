@@ -39,18 +39,13 @@ async fn main() -> ExitCode {
     let args = Args::parse();
     let home = args.corpus.join("codex");
     match args.what.as_str() {
-        "check" => {
-            if check(&args.corpus, &home).await == 0 {
-                return ExitCode::SUCCESS;
-            }
-        }
+        "check" if check(&args.corpus, &home).await == 0 => ExitCode::SUCCESS,
         "time" => {
             time(&home, args.rounds).await;
-            return ExitCode::SUCCESS;
+            ExitCode::SUCCESS
         }
-        _ => {}
+        _ => ExitCode::FAILURE,
     }
-    ExitCode::FAILURE
 }
 
 fn catalog() -> FileCatalog<CodexTranscripts> {
