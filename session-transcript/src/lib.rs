@@ -36,5 +36,6 @@ pub use packed::unpack_to;
 pub use summary::{Bill, Counts, Summary};
 
 #[cfg(test)]
+#[expect(dead_code, reason = "the tests from outside use all of it")]
 #[path = "../tests/it/talk.rs"]
 mod talk;
