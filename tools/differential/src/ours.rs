@@ -18,12 +18,19 @@ pub(crate) async fn read(agent: &str, home: &Path, path: &Path) -> Found {
         if agent == "claude" { (&claude, name) } else { (&codex, &name[name.len().saturating_sub(36)..]) };
     // A home of an agent has the form of a state dir.
     let source = SessionSource { path: path.to_owned(), state_dir: Some(home.to_owned()) };
-    let all = PageQuery::Last { turns: usize::MAX };
-    let page = catalog.page(&NativeId::new(id), &source, &all).await;
-    let page = page.unwrap_or_else(|error| panic!("{}: {error:?}", path.display()));
+    let mut query = PageQuery::Last { turns: usize::MAX };
     let mut found = Found::default();
-    for located in page.entries {
-        found.add(located);
+    loop {
+        let page = catalog.page(&NativeId::new(id), &source, &query).await;
+        let page = page.unwrap_or_else(|error| panic!("{}: {error:?}", path.display()));
+        for located in page.entries {
+            found.add(located);
+        }
+        // A page holds no more than some megabytes.
+        match page.before {
+            Some(cursor) => query = PageQuery::Before { cursor, turns: usize::MAX },
+            None => break,
+        }
     }
     found
 }
