@@ -84,8 +84,10 @@ fn carry_out(
     let before = fs::symlink_metadata(from)?;
     if let Ok(there) = fs::symlink_metadata(target) {
         if is_same(&before, &there) {
-            // An earlier move was killed between two names of one file.
-            fs::remove_file(from)?;
+            if order.way == Way::Move && names(&before) > 1 && !is_one_name(from, target)? {
+                // An earlier move was killed between two names of one file.
+                fs::remove_file(from)?;
+            }
             return Ok(Relocated::Already { path: target.clone() });
         }
         let equal = there.is_file() && there.len() == before.len() && same_bytes(from, target)?;
@@ -210,6 +212,13 @@ fn verify(
         Found::File(path, _) if path == target => Ok(Ok(())),
         _ => Err(io::Error::other("it is not found where it was put")),
     }
+}
+
+/// Whether both paths lead to one entry of one folder, as through a link to a folder: then there is no second name to
+/// remove, and nothing left of the file without it.
+fn is_one_name(one: &Path, other: &Path) -> io::Result<bool> {
+    let folder = |path: &Path| path.parent().map(Path::canonicalize).transpose();
+    Ok(one.file_name() == other.file_name() && folder(one)? == folder(other)?)
 }
 
 fn records_in(format: &dyn TranscriptFormat, path: &Path) -> io::Result<u64> {

@@ -310,3 +310,20 @@ fn what_is_packed_stays_as_it_is() {
     order.from = stage.path("projects/old/s.log.z");
     assert_eq!(relocate(&Filed, &order, 1000).unwrap(), Relocated::Refused(Refusal::Packed));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_session_seen_through_a_link_to_its_folder_is_not_removed() {
+    let stage = Stage::new();
+    // People whose folder moved do this by hand.
+    std::os::unix::fs::symlink("old", stage.path("projects/new")).unwrap();
+    for way in [Way::Move, Way::Copy] {
+        let to = stage.path("projects/new/s.log");
+        assert_eq!(stage.relocate(way), Relocated::Already { path: to.clone() });
+        assert_eq!(fs::read_to_string(to).unwrap(), TEXT);
+    }
+    // It has two names in the real folder, too.
+    fs::hard_link(stage.path("projects/old/s.log"), stage.path("other")).unwrap();
+    stage.relocate(Way::Move);
+    assert_eq!(fs::read_to_string(stage.path("projects/old/s.log")).unwrap(), TEXT);
+}

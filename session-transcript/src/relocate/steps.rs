@@ -199,5 +199,8 @@ fn rename_in_two(from: &Path, to: &Path) -> io::Result<()> {
         return fs::rename(from, to);
     }
     fs::hard_link(from, to)?;
-    fs::remove_file(from)
+    fs::remove_file(from).inspect_err(|_| {
+        // It has its old name still, and is to have no other one.
+        let _ = fs::remove_file(to);
+    })
 }
