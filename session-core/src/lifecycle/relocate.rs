@@ -188,7 +188,7 @@ impl Lifecycle {
             Err(error) => Some(HistoryError::Store(error)),
         };
         if let Some(error) = error {
-            prepared.put_back(done).await;
+            prepared.put_back(done, was.as_path()).await;
             return Err(error);
         }
         let id = prepared.wish.session.entry.id.clone();
@@ -220,9 +220,10 @@ impl Prepared<'_> {
         }
     }
 
-    /// Has a file that was moved be where it was.
-    async fn put_back(&self, done: &Relocated) {
-        let (Relocated::Done { to, way: Way::Move, .. }, Some(folder)) = (done, &self.folder) else { return };
+    /// Has a file that was moved be where the record looks for it, which need not be the folder that it was last in.
+    async fn put_back(&self, done: &Relocated, recorded: Option<&Path>) {
+        let folder = recorded.or(self.folder.as_deref());
+        let (Relocated::Done { to, way: Way::Move, .. }, Some(folder)) = (done, folder) else { return };
         let order = RelocateOrder { query: self.query(folder), from: to, bytes: self.bytes, way: Way::Move };
         match self.catalog.relocate(order).await {
             Ok(Relocated::Done { .. }) => {}

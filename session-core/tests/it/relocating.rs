@@ -151,6 +151,8 @@ async fn where_the_version_finds_it_anyhow_nothing_is_touched() {
 async fn a_record_that_takes_no_word_has_the_file_back_where_it_was() {
     let (bench, mover, id) = bound().await;
     bench.store.set(&["save"]);
+    // It left that folder since, but its file is still filed there.
+    mover.file.lock().unwrap().as_mut().unwrap().last_cwd = Some("/w/demo/src".into());
     let wish = Relocation::new(mover.session(Some(key())), "/w/tree");
     let failed = bench.lifecycle.relocate(&wish).await;
     assert!(matches!(failed, Err(HistoryError::Store(_))), "{failed:?}");
