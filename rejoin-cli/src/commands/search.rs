@@ -1,14 +1,15 @@
 //! `rejoin search`.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use rejoin::AgentId;
 use rejoin::core::Timestamp;
 use rejoin::error::Chain;
 use rejoin::history::{
-    Depth, Hit, HitPlace, ListedSession, Notice, SearchQuery, Searched, SessionKind, Unlisted,
+    Depth, Hit, HitPlace, ListedSession, Notice, NoticeKind, SearchQuery, Searched, SessionKind,
+    SessionSource, Unlisted,
 };
+use rejoin::{AgentId, NativeId};
 use serde::Serialize;
 
 use crate::args::Search;
@@ -73,20 +74,31 @@ struct Found {
 #[derive(Debug, Default)]
 struct Outcome {
     found: Vec<Found>,
+    /// Where each session is among them.
+    places: HashMap<Which, usize>,
     notices: Vec<Notice>,
     unlisted: Vec<Unlisted>,
 }
 
+/// A session, however many files it lies in: of whom, where, and its id.
+type Which = (AgentId, Option<PathBuf>, String);
+
+fn which(agent: &AgentId, source: &SessionSource, id: &NativeId) -> Which {
+    (agent.clone(), source.state_dir.clone(), id.to_string())
+}
+
 pub(crate) async fn run(args: &Search, world: &World, out: &mut Output) -> Result<(), Failure> {
+    if args.words.iter().all(|word| word.is_empty()) {
+        return Err(Failure::usage("there is nothing to search for"));
+    }
     out.progress("reading sessions …");
     let mut asked = query(world, &args.which, Depth::Quick, false)?;
     // The number is one of sessions that are found.
     let limit = asked.list.limit.take().unwrap_or(usize::MAX);
     let with_sidechains = asked.list.kinds.contains(&SessionKind::Sidechain);
     let listing = world.list(&asked).await?;
-    let is_partial = !listing.is_complete();
     let mut outcome = Outcome { notices: listing.notices, unlisted: listing.unlisted, ..Outcome::default() };
-    let mut sessions: HashMap<(AgentId, PathBuf, String), ListedSession> = HashMap::new();
+    let mut sessions: HashMap<Which, ListedSession> = HashMap::new();
     let mut dirs: HashMap<AgentId, Vec<Option<PathBuf>>> = HashMap::new();
     for listed in listing.sessions {
         let dirs = dirs.entry(listed.agent.clone()).or_default();
@@ -94,8 +106,7 @@ pub(crate) async fn run(args: &Search, world: &World, out: &mut Output) -> Resul
             dirs.push(listed.entry.source.state_dir.clone());
         }
         let entry = &listed.entry;
-        let key = (listed.agent.clone(), entry.source.path.clone(), entry.id.to_string());
-        sessions.insert(key, listed);
+        sessions.insert(which(&listed.agent, &entry.source, &entry.id), listed);
     }
     let scope = asked.list.scope;
     for agent in &world.agents {
@@ -118,17 +129,21 @@ pub(crate) async fn run(args: &Search, world: &World, out: &mut Output) -> Resul
                     continue;
                 }
             };
+            // Those of each place come newest first: of any, as many as are wanted in all may be among them.
+            let before = outcome.found.len();
             while let Some(searched) = search.next().await {
                 match searched {
                     Searched::Hit(hit) => {
-                        let key = (id.clone(), hit.source.path.clone(), hit.id.to_string());
-                        outcome.add(*hit, sessions.get(&key));
+                        let which = which(id, &hit.source, &hit.id);
+                        if let Some(listed) = sessions.get(&which) {
+                            outcome.add(*hit, which, listed);
+                        }
                         out.progress(&format!("searching sessions of {id}: {} found …", outcome.found.len()));
                     }
                     Searched::Notice(notice) => outcome.notices.push(notice),
                     _ => {}
                 }
-                if outcome.found.len() > limit {
+                if outcome.found.len() - before > limit {
                     break;
                 }
             }
@@ -136,7 +151,7 @@ pub(crate) async fn run(args: &Search, world: &World, out: &mut Output) -> Resul
     }
     outcome.found.sort_by_key(|found| std::cmp::Reverse(found.listed.entry.updated));
     outcome.found.truncate(limit);
-    tell(&outcome, is_partial, world, out)?;
+    tell(&outcome, world, out)?;
     if outcome.found.is_empty() {
         Err(Failure::new(Exit::NotFound, "nothing was found").told_in(out.json))
     } else {
@@ -145,19 +160,23 @@ pub(crate) async fn run(args: &Search, world: &World, out: &mut Output) -> Resul
 }
 
 impl Outcome {
-    /// Hits of a session come one after the other. One of a session that is not in the list was not asked for.
-    fn add(&mut self, hit: Hit, listed: Option<&ListedSession>) {
-        let is_of = |path: &Path, id: &str| path == hit.source.path && id == hit.id.as_str();
-        match self.found.last_mut() {
-            Some(last) if is_of(&last.listed.entry.source.path, last.listed.entry.id.as_str()) => {
-                last.hits.push(hit);
-            }
-            _ => self.found.extend(listed.map(|listed| Found { listed: listed.clone(), hits: vec![hit] })),
+    /// Hits of a session that lies in several files need not come one after the other.
+    fn add(&mut self, hit: Hit, which: Which, listed: &ListedSession) {
+        let at = *self.places.entry(which).or_insert(self.found.len());
+        match self.found.get_mut(at) {
+            Some(found) => found.hits.push(hit),
+            None => self.found.push(Found { listed: listed.clone(), hits: vec![hit] }),
         }
+    }
+
+    /// Whether everything was searched that is there.
+    fn is_complete(&self) -> bool {
+        let left_out = |it: &Notice| matches!(it.kind, NoticeKind::Unreadable(_) | NoticeKind::LimitReached);
+        self.unlisted.is_empty() && !self.notices.iter().any(left_out)
     }
 }
 
-fn tell(outcome: &Outcome, is_partial: bool, world: &World, out: &mut Output) -> Result<(), Failure> {
+fn tell(outcome: &Outcome, world: &World, out: &mut Output) -> Result<(), Failure> {
     if out.json {
         let session = |found: &Found| FoundJson {
             session: (&found.listed).into(),
@@ -165,7 +184,7 @@ fn tell(outcome: &Outcome, is_partial: bool, world: &World, out: &mut Output) ->
         };
         return out.document(&SearchJson {
             sessions: outcome.found.iter().map(session).collect(),
-            complete: !is_partial && outcome.unlisted.is_empty(),
+            complete: outcome.is_complete(),
             notices: outcome.notices.iter().map(NoticeJson::from).collect(),
             unlisted: outcome.unlisted.iter().map(UnlistedJson::from).collect(),
         });
