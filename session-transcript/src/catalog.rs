@@ -252,10 +252,11 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    async fn restore(&self, _: &NativeId, source: &SessionSource) -> Result<Restored, CatalogError> {
-        let state_dir = source.state_dir.clone();
+    async fn restore(&self, id: &NativeId, source: &SessionSource) -> Result<Restored, CatalogError> {
+        let (id, state_dir) = (id.clone(), source.state_dir.clone());
         let read = move |files: &Files<'_>, path: &Path, opened: Opened| {
-            restore(Transcript { format: files.format, path, opened: &opened }, state_dir.as_deref())
+            let transcript = Transcript { format: files.format, path, opened: &opened };
+            restore(files, &id, transcript, state_dir.as_deref())
         };
         self.with_source(source, read).await
     }

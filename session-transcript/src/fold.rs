@@ -150,6 +150,7 @@ impl Digest {
         (self.folded, self.bytes, self.lines, self.records, self.skipped) = (0, 0, 0, 0, 0);
         (self.torn, self.open) = (false, false);
         (self.notices, self.notices_left_out) = (Vec::new(), 0);
+        self.marks.go_over();
         self.notes.main.lines = 0;
         self.notes.helpers.lines = 0;
     }

@@ -57,7 +57,14 @@ const FIRST: usize = 32;
 
 impl Lister<'_> {
     pub(crate) fn list(&self, query: &ListQuery, roots: &[SessionRoot]) -> Listing {
-        let Ok(state_dir) = real_dir(query.state_dir.as_deref()) else { return Listing::default() };
+        let state_dir = match real_dir(query.state_dir.as_deref()) {
+            Ok(state_dir) => state_dir,
+            Err(error) if is_absent(&error) => return Listing::default(),
+            Err(error) => {
+                let notices = vec![notice(query.state_dir.as_deref().unwrap_or(Path::new("")), &error)];
+                return Listing { notices, ..Listing::default() };
+            }
+        };
         let sidechains = query.kinds.contains(&SessionKind::Sidechain);
         let walk = Walk {
             format: self.format,
@@ -123,7 +130,11 @@ impl Lister<'_> {
             depth: Depth::Quick,
             ..ListQuery::default()
         };
-        let Ok(real) = real_dir(state_dir) else { return Ok(Vec::new()) };
+        let real = match real_dir(state_dir) {
+            Ok(real) => real,
+            Err(error) if is_absent(&error) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
         let names = self.format.file_names(id);
         let walk = Walk {
             format: self.format,

@@ -2,16 +2,22 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 
+use session_core::NativeId;
 use session_core::history::{
     Block, Boundary, EntryKind, Located, Notice, NoticeKind, OpenCall, Restored, Span,
 };
 
 use crate::find::{Found, is_absent, open};
 use crate::fold::{Digest, Replies};
+use crate::index::Index;
 use crate::page::{Limits, Transcript};
+use crate::parts::Files;
+use crate::read::Reader;
+use crate::stamp::now;
 
 /// How many bytes of a summary are kept, and of all of them.
 const SUMMARY: usize = 256 << 10;
@@ -20,11 +26,18 @@ const SUMMARIES: usize = 8 << 20;
 /// How many files of helpers are read.
 const HELPERS: usize = 10_000;
 
-pub(crate) fn restore(transcript: Transcript<'_>, state_dir: Option<&Path>) -> io::Result<Restored> {
-    let mut digest = Digest::default();
-    // From the beginning, nothing is missing.
-    digest.fold(transcript.format, (&transcript.opened.file).take(transcript.opened.size))?;
+pub(crate) fn restore(
+    files: &Files<'_>,
+    id: &NativeId,
+    transcript: Transcript<'_>,
+    state_dir: Option<&Path>,
+) -> io::Result<Restored> {
+    let (digest, is_missing) = read(files, transcript)?;
     let (mut notices, left_out) = digest.notices(transcript.path);
+    if is_missing {
+        let (path, kind) = (transcript.path.to_owned(), NoticeKind::BaseMissing);
+        notices.push(Notice { path, offset: Some(0), kind });
+    }
     if left_out > 0 || digest.marks.left_out {
         let path = transcript.path.to_owned();
         notices.push(Notice { path, offset: None, kind: NoticeKind::LimitReached });
@@ -39,7 +52,7 @@ pub(crate) fn restore(transcript: Transcript<'_>, state_dir: Option<&Path>) -> i
         turns: digest.turns,
         live_messages: digest.messages,
         all_messages: digest.all_messages,
-        usage: digest.running.unwrap_or(digest.usage_new),
+        usage: digest.running(id),
         usage_with_copied: digest.running.unwrap_or(digest.usage),
         usage_of_sidechains: replies.sum(|spent| spent.sidechain),
         cost_usd: digest.marks.cost(),
@@ -51,11 +64,33 @@ pub(crate) fn restore(transcript: Transcript<'_>, state_dir: Option<&Path>) -> i
     })
 }
 
-/// The compactions, each with the summary that follows it.
+/// What the file holds with those that it goes on from, and whether one of these is missing.
+fn read(files: &Files<'_>, transcript: Transcript<'_>) -> io::Result<(Digest, bool)> {
+    let (index, count) = (Index::default(), AtomicU64::new(0));
+    let reader = Reader {
+        format: transcript.format,
+        index: &index,
+        state_dir: files.state_dir,
+        exact: true,
+        count: &count,
+        clock: now,
+        files,
+    };
+    reader.lineage(transcript.opened)
+}
+
+/// The compactions, each with the summary that follows it. Of those in other files, it is known when they came.
 fn boundaries(transcript: Transcript<'_>, digest: &Digest) -> io::Result<Vec<Boundary>> {
     let marks = &digest.marks;
     let mut left = SUMMARIES;
-    let mut all = Vec::with_capacity(marks.boundaries.len());
+    let before = |turns_before: &u64| Boundary {
+        span: None,
+        time: None,
+        turns_before: *turns_before,
+        summary: None,
+        anchored: false,
+    };
+    let mut all: Vec<Boundary> = marks.inherited.iter().map(before).collect();
     for (at, (offset, turns_before)) in marks.boundaries.iter().enumerate() {
         let next = marks.boundaries.get(at + 1).map_or(u64::MAX, |(next, _)| *next);
         let found = transcript.line_at(*offset)?;

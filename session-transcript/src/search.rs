@@ -20,6 +20,7 @@ use crate::FileCatalog;
 use crate::catalog::failed;
 use crate::opened::Opened;
 use crate::page::{Backwards, Forwards, Limits, Transcript};
+use crate::parts::{Files, segment, tell_apart};
 use crate::scope::Scoped;
 use crate::walk::{Seen, Walk, notice};
 
@@ -111,9 +112,13 @@ impl Searcher<'_> {
                 &other.path,
             ))
         });
+        let files = Files::new(self.format, roots, state_dir.as_deref(), limit);
+        tell_apart(&files, &mut walked.files);
         let mut searched = HashSet::new();
         for seen in &walked.files {
-            if seen.file.kind == FileKind::Session && !searched.insert(seen.file.id.clone()) {
+            // Another part of a session is no older copy of it.
+            let part = (seen.file.id.clone(), segment(self.format, &seen.path));
+            if seen.file.kind == FileKind::Session && !searched.insert(part) {
                 self.tell(Notice { path: seen.path.clone(), offset: None, kind: NoticeKind::OlderCopy })?;
                 continue;
             }
@@ -137,7 +142,7 @@ impl Searcher<'_> {
     }
 
     fn transcript(&mut self, transcript: Transcript<'_>, seen: &Seen) -> io::Result<Result<(), Over>> {
-        let mut wanted = None;
+        let mut began = None;
         let mut lines = Backwards::new(&transcript.opened.file, transcript.opened.size, Limits::PAGE.line);
         while let Some(line) = lines.next()? {
             if self.sender.is_closed() {
@@ -158,8 +163,8 @@ impl Searcher<'_> {
                 continue;
             }
             let Some((place, excerpt, matched)) = self.matches(&located.entry) else { continue };
-            if !*wanted.get_or_insert_with(|| self.is_in_scope(transcript, line.text.unwrap_or_default())) {
-                break;
+            if !self.is_in_scope(transcript, line.text.unwrap_or_default(), &mut began) {
+                continue;
             }
             let hit = Hit {
                 id: seen.file.id.clone(),
@@ -199,22 +204,28 @@ impl Searcher<'_> {
     }
 
     /// Whether the session began in one of the folders asked for, or was in one when this was said.
-    fn is_in_scope(&mut self, transcript: Transcript<'_>, line: &[u8]) -> bool {
-        if self.query.scope == Scope::All {
+    fn is_in_scope(&mut self, transcript: Transcript<'_>, line: &[u8], began: &mut Option<bool>) -> bool {
+        if self.query.scope == Scope::All || *began.get_or_insert_with(|| self.began_in_scope(transcript)) {
             return true;
         }
-        let folder = |text: &[u8]| {
-            let cwd = transcript.format.facts(text)?.cwd?;
-            Some(PathBuf::from(&*cwd))
-        };
+        folder(transcript.format, line).is_some_and(|folder| self.scoped.holds_folder(&folder))
+    }
+
+    fn began_in_scope(&mut self, transcript: Transcript<'_>) -> bool {
         let end = transcript.opened.size.min(HEAD);
         let mut head = Forwards::new(&transcript.opened.file, 0, end, Limits::PAGE.line);
         let mut first = None;
         while let Ok(Some(line)) = head.next()
             && first.is_none()
         {
-            first = line.text.and_then(folder);
+            first = line.text.and_then(|text| folder(transcript.format, text));
         }
-        [first, folder(line)].into_iter().flatten().any(|folder| self.scoped.holds_folder(&folder))
+        first.is_some_and(|folder| self.scoped.holds_folder(&folder))
     }
+}
+
+/// The folder that a line notes.
+fn folder(format: &dyn TranscriptFormat, line: &[u8]) -> Option<PathBuf> {
+    let cwd = format.facts(line)?.cwd?;
+    Some(PathBuf::from(&*cwd))
 }

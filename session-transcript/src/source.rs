@@ -33,7 +33,8 @@ impl<F: TranscriptFormat> FileCatalog<F> {
             let path = source.path;
             let opened = Opened::at(&path, source.state_dir.as_deref())?;
             let roots = format.roots(source.state_dir.as_deref());
-            let real = source.state_dir.as_deref().and_then(|dir| dir.canonicalize().ok());
+            let real = source.state_dir.as_deref().map(Path::canonicalize).transpose();
+            let real = real.map_err(|error| failed(&path, error))?;
             let files = Files::new(&*format, &roots, real.as_deref(), limit);
             work(&files, &path, opened).map_err(|error| failed(&path, error))
         });

@@ -29,6 +29,8 @@ impl Mark {
 pub(crate) struct Marks {
     /// Where compactions lie, and how many turns are before each.
     pub(crate) boundaries: Vec<(u64, u64)>,
+    /// How many turns are before each compaction in the files that it goes on from.
+    pub(crate) inherited: Vec<u64>,
     /// Where summaries lie.
     pub(crate) summaries: Vec<u64>,
     /// Whether there are more than were kept.
@@ -56,6 +58,15 @@ impl Marks {
         } else {
             self.left_out = true;
         }
+    }
+
+    /// Goes on with the beginning of another file: places in the one before are none in it.
+    pub(super) fn go_over(&mut self) {
+        let turns = self.boundaries.drain(..).map(|(_, turns)| turns);
+        self.inherited.extend(turns);
+        self.left_out |= self.inherited.len() > MOST;
+        self.inherited.truncate(MOST);
+        self.summaries.clear();
     }
 
     /// What it cost in all.

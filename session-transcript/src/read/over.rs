@@ -10,6 +10,7 @@ use super::{Buffers, Counted, Digested, Reader};
 use crate::find::{Found, open};
 use crate::fold::Digest;
 use crate::index::{Fresh, Known};
+use crate::opened::Opened;
 use crate::packed::{Content, Unpack};
 use crate::parts::{DEEPEST, header};
 use crate::stamp::Stamp;
@@ -91,6 +92,17 @@ impl Reader<'_> {
         }
         digest.whole = false;
         Ok(digest)
+    }
+
+    /// What an open file holds with those that it goes on from, and whether one of these is missing.
+    pub(crate) fn lineage(&self, opened: &Opened) -> io::Result<(Digest, bool)> {
+        let mut file = Counted { inner: opened.file.try_clone()?, here: 0, all: self.count };
+        let stamp = Stamp { size: opened.size, ..Stamp::default() };
+        let digest = self.whole(&mut file, stamp)?;
+        match self.with_base(&mut file, stamp, digest)? {
+            Some(digest) => Ok((digest, false)),
+            None => Ok((self.whole(&mut file, stamp)?, true)),
+        }
     }
 
     /// What a file that goes on from others holds with them. `None`: one of them is missing.

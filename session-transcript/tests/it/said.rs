@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use session_core::SessionCatalog as _;
-use session_core::history::{Hit, HitPlace, NoticeKind, Scope, SearchQuery, Searched};
+use session_core::history::{
+    Hit, HitPlace, ListQuery, NoticeKind, Scope, SearchQuery, Searched, SessionSource,
+};
+use session_core::{NativeId, SessionCatalog as _};
 use session_transcript::FileCatalog;
 
 use crate::words::Talk;
@@ -157,4 +159,53 @@ fn a_search_that_is_dropped_ends() {
         assert!(matches!(search.next().await, Some(Searched::Hit(_))));
     });
     drop(runtime);
+}
+
+#[tokio::test]
+async fn every_part_of_a_session_is_searched_and_a_part_that_is_whole_is_a_session_of_its_own() {
+    let shelf = Shelf::new();
+    shelf.write("s.jsonl", "{\"p\":\"word first\"}\n", 1);
+    shelf.write("s_one.jsonl", "{\"b\":\"s\"}\n{\"p\":\"word second\"}\n", 2);
+    shelf.write("s_two.jsonl", "{\"p\":\"word whole\"}\n", 3);
+    let expected = [("two", "word whole"), ("s", "word second"), ("s", "word first")];
+    assert_eq!(shelf.hits(&["word"]).await, found(&expected));
+}
+
+#[tokio::test]
+async fn each_hit_is_in_scope_by_the_folder_in_which_it_was_said() {
+    let shelf = Shelf::new();
+    let said = |word: &str, cwd: &str| format!("{{\"p\":\"word {word}\",\"w\":\"{cwd}\"}}\n");
+    shelf.write("s.jsonl", said("one", "/a") + &said("two", "/b") + &said("three", "/c"), 1);
+    for (folder, expected) in [("/a", 3), ("/b", 1), ("/c", 1), ("/d", 0)] {
+        let query = SearchQuery { scope: Scope::Below(folder.into()), ..shelf.query(&["word"]) };
+        assert_eq!(shelf.all(&query).await.0.len(), expected, "{folder}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_restored_counts_the_files_that_a_session_goes_on_from() {
+    let shelf = Shelf::new();
+    shelf.write("s.jsonl", "{\"p\":\"first\"}\n{\"a\":\"one\"}\n", 1);
+    shelf.write("t.jsonl", "{\"b\":\"s\"}\n{\"p\":\"second\"}\n", 2);
+    let path = shelf.dir().join("talks/t.jsonl");
+    let source = SessionSource { path, state_dir: Some(shelf.dir().to_owned()) };
+    let restore = || async { FileCatalog::new(Talk).restore(&NativeId::new("t"), &source).await.unwrap() };
+    let restored = restore().await;
+    assert_eq!((restored.turns, restored.notices.len()), (2, 0));
+    fs::remove_file(shelf.dir().join("talks/s.jsonl")).unwrap();
+    let restored = restore().await;
+    let kinds: Vec<_> = restored.notices.iter().map(|notice| &notice.kind).collect();
+    assert_eq!((restored.turns, kinds), (1, vec![&NoticeKind::BaseMissing]));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_state_dir_that_cannot_be_looked_into_is_no_empty_one() {
+    let shelf = Shelf::new();
+    let looped = shelf.dir().join("looped");
+    std::os::unix::fs::symlink(&looped, &looped).unwrap();
+    let catalog = FileCatalog::new(Talk);
+    let query = ListQuery { state_dir: Some(looped.clone()), ..ListQuery::default() };
+    assert!(!catalog.list(&query).await.unwrap().is_complete());
+    assert!(catalog.find(&NativeId::new("s"), Some(&looped)).await.is_err());
 }

@@ -1,10 +1,12 @@
 //! A format of JSON lines: `{"p":"words"}` is a prompt, `a` a reply, `n` a note, `t` a title; everything else is unknown.
+//! `<id>_<segment>.jsonl` goes on from the file that `b` names in its first line; `w` is the folder.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use session_core::history::{
-    Block, Entry, EntryKind, FileKind, SessionFile, SessionRoot, SessionSource, TitleSource,
+    Block, Entry, EntryKind, FileKind, HistoryBase, LineFacts, LineRole, SessionFile, SessionKind,
+    SessionRoot, SessionSource, TitleSource,
 };
 use session_core::{NativeId, Places, RecordFacts, RecordKind, Said, SessionQuery, TranscriptFormat};
 
@@ -27,7 +29,31 @@ impl TranscriptFormat for Talk {
 
     fn session_file(&self, below: &Path) -> Option<SessionFile> {
         let name = below.file_name()?.to_str()?.strip_suffix(".jsonl")?;
-        Some(SessionFile { id: NativeId::new(name), kind: FileKind::Session, packed: false })
+        let id = name.split_once('_').map_or(name, |(id, _)| id);
+        Some(SessionFile { id: NativeId::new(id), kind: FileKind::Session, packed: false })
+    }
+
+    fn segment(&self, name: &str) -> Option<NativeId> {
+        name.strip_suffix(".jsonl")?.split_once('_').map(|(_, segment)| NativeId::new(segment))
+    }
+
+    fn base(&self, header: &[u8]) -> Option<HistoryBase> {
+        let record: Value = serde_json::from_slice(header).ok()?;
+        Some(HistoryBase { id: NativeId::new(record["b"].as_str()?), end: None })
+    }
+
+    fn facts<'a>(&self, line: &'a [u8]) -> Option<LineFacts<'a>> {
+        let record: Value = serde_json::from_slice(line).ok()?;
+        let (key, said) = record.as_object()?.iter().next()?;
+        let text = said.as_str().unwrap_or_default().to_owned().into();
+        let role = match key.as_str() {
+            "p" => LineRole::Prompt { text, command: false, queued: false },
+            "a" => LineRole::Reply { reply: None, usage: None, model: None },
+            "b" => LineRole::Header { id: None, parent: None, kind: SessionKind::Main },
+            _ => LineRole::Other,
+        };
+        let cwd = record["w"].as_str().map(|cwd| cwd.to_owned().into());
+        Some(LineFacts { role, cwd, ..LineFacts::default() })
     }
 
     fn entry(&self, line: &[u8]) -> Option<Entry> {
