@@ -164,7 +164,7 @@ mod tests {
             changes: vec![EnvChange::set("CLAUDE_CONFIG_DIR", "/a b"), EnvChange::remove("X")],
         };
         let expected =
-            r"cd $'/work/it\'s \033here' && env -u X CLAUDE_CONFIG_DIR='/a b' claude --resume 0f3a";
+            r"cd $'/work/it\047s \033here' && env -u X CLAUDE_CONFIG_DIR='/a b' claude --resume 0f3a";
         assert_eq!(invocation.line(), expected);
     }
 }

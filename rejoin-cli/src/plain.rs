@@ -130,7 +130,9 @@ pub(crate) fn shell(word: &str) -> String {
     let mut out = String::from("$'");
     for c in word.chars() {
         match c {
-            '\'' | '\\' => out.extend(['\\', c]),
+            // Never as they are: a shell that does not know `$'…'` would see the word end at the quote.
+            '\'' => out.push_str(r"\047"),
+            '\\' => out.push_str(r"\134"),
             c if is_hostile(c) => {
                 for byte in c.encode_utf8(&mut [0; 4]).bytes() {
                     let _ = write!(out, "\\{byte:03o}");
@@ -185,7 +187,8 @@ mod tests {
         assert_eq!(shell("/a b"), "'/a b'");
         assert_eq!(shell("it's"), r"'it'\''s'");
         assert_eq!(shell(""), "''");
-        assert_eq!(shell("a\n'\u{9b}"), r"$'a\012\'\302\233'");
+        assert_eq!(shell("a\u{1b}\\b"), r"$'a\033\134b'");
+        assert_eq!(shell("a\n'\u{9b}"), r"$'a\012\047\302\233'");
     }
 
     #[test]

@@ -47,13 +47,13 @@ const EVENTS: &[&str] = &[
     "web_search_end",
 ];
 
+/// How many values a tree may hold: some megabytes.
+const NODES: usize = 32 << 10;
+
 pub(super) fn entry(line: &[u8]) -> Option<Entry> {
     let record = Record::parse(line)?;
     let time = record.timestamp.0.as_ref().and_then(RawTime::read);
-    // What is not UTF-8 was made good by the reader above, where it is read at all.
-    let value = serde_json::from_slice(line)
-        .or_else(|_| serde_json::from_str(&String::from_utf8_lossy(line)))
-        .unwrap_or(Value::Null);
+    let value = tree(line);
     let payload = &value["payload"];
     let mut entry = Entry { time, ..Entry::new(kind(&record, payload, &value)) };
     entry.id = text(payload, &["id", "call_id", "response_id", "turn_id"]);
@@ -67,6 +67,32 @@ pub(super) fn entry(line: &[u8]) -> Option<Entry> {
         _ => entry.meta = record.is_injected(),
     }
     Some(entry)
+}
+
+/// The line as a tree; one that would take too much memory stays the text that it is.
+fn tree(line: &[u8]) -> Value {
+    if line.len() > NODES && nodes(line) > NODES {
+        return Value::String(String::from_utf8_lossy(line).into_owned());
+    }
+    // What is not UTF-8 was made good by the reader of records, where it is read at all.
+    serde_json::from_slice(line)
+        .or_else(|_| serde_json::from_str(&String::from_utf8_lossy(line)))
+        .unwrap_or(Value::Null)
+}
+
+/// How many values there are at the most: what stands inside of texts is none.
+fn nodes(line: &[u8]) -> usize {
+    let (mut nodes, mut inside, mut escaped) = (0, false, false);
+    for byte in line {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = inside,
+            b'"' => inside = !inside,
+            b',' | b'[' | b'{' if !inside => nodes += 1,
+            _ => {}
+        }
+    }
+    nodes
 }
 
 fn kind(record: &Record<'_>, payload: &Value, whole: &Value) -> EntryKind {

@@ -108,6 +108,22 @@ fn what_nobody_knows_survives() {
     }
 }
 
+/// As a tree, such a line takes many times its size.
+#[test]
+fn a_line_of_very_many_values_stays_the_text_that_it_is() {
+    let payload = json!({"type": "function_call_output", "call_id": "c", "output": vec![0; 100_000]});
+    let EntryKind::Unknown { name, record } = of("response_item", &payload) else { panic!() };
+    assert!(name.is_empty() && record.as_str().is_some_and(|text| text.len() > 200_000));
+    // Commas in a text are no values.
+    let text = "\\\"a,{[".repeat(100_000);
+    let payload = json!({"type": "function_call_output", "call_id": "c", "output": text});
+    let id = "c".to_owned();
+    let expected = EntryKind::Returned(vec![Block::ToolResult { id, text, failed: false }]);
+    assert_eq!(of("response_item", &payload), expected);
+    let prompt = json!({"type": "user_message", "message": "hi", "x": vec![0; 100_000]});
+    assert_eq!(of("event_msg", &prompt), EntryKind::Prompt(vec![Block::Text("hi".to_owned())]));
+}
+
 #[test]
 fn what_the_agent_puts_in_begins_no_turn() {
     let line = r#"{"type":"event_msg","payload":{"type":"user_message","message":"<environment_context>"}}"#;

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use session_core::RecordKind;
 use session_core::history::RawTime;
 
@@ -321,10 +322,10 @@ impl<'de> Visitor<'de> for SourceVisitor {
         let mut source = Source::Unknown;
         while let Some(key) = map.next_key::<Text<'de>>()? {
             if key.as_str() == "subagent" {
-                // `"review"`, `{"other":"…"}`, `{"thread_spawn":{…}}`
-                let spawned: serde_json::Value = map.next_value()?;
-                let parent = spawned.pointer("/thread_spawn/parent_thread_id").and_then(|id| id.as_str());
-                source = Source::Subagent(parent.map(|id| Text(Cow::Owned(id.to_owned()))));
+                // `"review"`, `{"other":"…"}`, `{"thread_spawn":{…}}`; as a tree it would take many times its size.
+                let spawned: &RawValue = map.next_value()?;
+                let spawn = Fields::of(spawned.get().as_bytes()).and_then(|it| it.inner("thread_spawn"));
+                source = Source::Subagent(spawn.and_then(|spawn| spawn.text("parent_thread_id")));
             } else {
                 map.next_value::<IgnoredAny>()?;
             }

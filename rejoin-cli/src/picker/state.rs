@@ -189,7 +189,10 @@ impl Picker {
                 }
             }
             Act::EraseWord => {
-                let kept = self.query.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1);
+                // Not every space is one byte.
+                let mut before = self.query.trim_end().char_indices().rev();
+                let blank = before.find(|(_, c)| c.is_whitespace());
+                let kept = blank.map_or(0, |(at, c)| at + c.len_utf8());
                 self.query.truncate(kept);
                 self.search(effects);
             }

@@ -1,7 +1,7 @@
 //! `search` and `relocate`.
 
 use crate::support::Machine;
-use crate::support::sessions::{CHANGELOG, ELSEWHERE, LOGIN, TITLE};
+use crate::support::sessions::{CHANGELOG, CODEX, ELSEWHERE, LOGIN, TITLE, codex};
 
 #[test]
 fn sessions_are_found_by_what_was_said_in_them() {
@@ -18,6 +18,42 @@ fn sessions_are_found_by_what_was_said_in_them() {
 
     let said = machine.rejoin(&["search", "there is one now"]).ok();
     assert!(said.stdout.contains(LOGIN) && said.stdout.contains("There is one now."), "{said:?}");
+}
+
+#[test]
+fn of_a_limited_search_the_newest_sessions_of_any_agent_are_left() {
+    let machine = Machine::with_sessions();
+    let newer = [3, 4].map(|last| format!("019b8d2b-b6f8-713f-b434-8bd03b8dece{last}"));
+    for (id, day) in newer.iter().zip(["01", "02"]) {
+        let path = codex(&machine, id, &machine.project, "Say the word", "The word.");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("2026-01-05", &format!("2026-04-{day}"))).unwrap();
+    }
+    let told = machine.rejoin(&["search", "the", "--limit", "2", "--json"]).ok().json();
+    let ids: Vec<_> = told["sessions"].as_array().unwrap().iter().map(|it| &it["session"]["id"]).collect();
+    assert_eq!(ids, [newer[1].as_str(), newer[0].as_str()]);
+    assert_eq!(told["complete"], true, "{told}");
+}
+
+#[test]
+fn a_session_that_lies_in_several_files_is_searched_in_all_of_them() {
+    let machine = Machine::with_sessions();
+    let first = codex(&machine, CODEX, &machine.project, "Before it went on", "Yes.");
+    let part = CODEX.replace("019b", "029b");
+    let second = first.with_file_name(format!("rollout-2026-01-06T08-00-11-{CODEX}_{part}.jsonl"));
+    let header = format!(
+        "{{\"type\":\"session_meta\",\"payload\":{{\"id\":\"{CODEX}\",\"cwd\":\"/\",\"history_base\":{{\"thread_id\":\"{CODEX}\"}}}}}}\n"
+    );
+    std::fs::write(second, header).unwrap();
+    let told = machine.rejoin(&["search", "went on", "--json"]).ok().json();
+    assert_eq!(told["sessions"][0]["session"]["id"], CODEX, "{told}");
+    assert!(told["sessions"][0]["hits"][0]["path"].as_str().unwrap().ends_with(&format!("{CODEX}.jsonl")));
+}
+
+#[test]
+fn nothing_is_no_word_to_search_for() {
+    let machine = Machine::with_sessions();
+    assert_eq!(machine.rejoin(&["search", ""]).code, 2);
 }
 
 #[test]

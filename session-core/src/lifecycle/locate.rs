@@ -38,7 +38,7 @@ impl Lifecycle {
     /// Finds the session that is meant. Signs are tried in one order, and the first that leads to one answers: exact id, key,
     /// what runs in the background, whole name or title, beginning of an id, words, and last, for an id, every state dir.
     /// What only proposes sessions never chooses one of several, and none of another project without a yes. Nothing is run
-    /// but the agent's version probe, nothing is changed.
+    /// but the agent's version probe, and git for the root commits; nothing is changed.
     ///
     /// # Errors
     /// [`HistoryError::UnknownAgent`]. What could not be looked at is told in the answer.

@@ -29,7 +29,7 @@ pub(super) fn candidates(summaries: &[Summary]) -> Vec<Place> {
     found
 }
 
-/// Marks the copies among them: of several, the one in the session that was made first is the original.
+/// Marks the copies among them, in their order: of several, the one in the session that was made first is the original.
 pub(super) fn mark(summaries: &mut [Summary], candidates: &[Place]) {
     let age = |session: &usize| {
         let own = &summaries[*session].own;
@@ -42,10 +42,12 @@ pub(super) fn mark(summaries: &mut [Summary], candidates: &[Place]) {
     order.sort_by(|one, other| age(one).partial_cmp(&age(other)).unwrap_or(std::cmp::Ordering::Equal));
     let mut holders: HashMap<(u64, Option<u64>), usize> = HashMap::new();
     for session in order {
-        let replies = candidates.iter().filter(|place| place.0 == session).map(|place| place.1);
+        // They are in order: to go through all of them for every session would take its square.
+        let first = candidates.partition_point(|place| place.0 < session);
+        let replies = candidates[first..].iter().take_while(|place| place.0 == session);
         let mut latest: Option<(String, usize)> = None;
-        for reply in replies.collect::<Vec<_>>() {
-            let reply = &mut summaries[session].replies[reply];
+        for (_, reply) in replies {
+            let reply = &mut summaries[session].replies[*reply];
             let Some(key) = reply.key else { continue };
             // It descends from the one that had it last.
             let Some(holder) = holders.insert((key, reply.text), session).filter(|holder| *holder != session)

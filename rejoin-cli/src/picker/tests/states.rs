@@ -41,6 +41,16 @@ fn typing_narrows_and_erasing_widens() {
 }
 
 #[test]
+fn a_word_behind_a_wide_blank_is_erased_alone() {
+    let mut desk = Desk::with_sessions(ScopeChoice::All);
+    desk.type_text("日本\u{3000}語");
+    desk.control('w');
+    assert_eq!(desk.picker.query, "日本\u{3000}");
+    desk.control('w');
+    assert_eq!(desk.picker.query, "");
+}
+
+#[test]
 fn narrowing_step_by_step_finds_what_a_search_from_the_beginning_finds() {
     for text in ["login bug", "clog", "the", "日本", "cellar", "zzz", "a\\ b"] {
         let mut typed = Desk::with_sessions(ScopeChoice::All);
