@@ -4,15 +4,16 @@ mod needle;
 
 use std::collections::HashSet;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use session_core::error::CatalogError;
 use session_core::history::{
     Block, Entry, EntryKind, FileKind, Hit, HitPlace, Notice, NoticeKind, Scope, Search, SearchQuery,
-    Searched, SessionRoot, SessionSource,
+    Searched, SessionRoot, SessionSource, Span, Title,
 };
-use session_core::{TranscriptFormat, async_trait};
+use session_core::{Timestamp, TranscriptFormat, async_trait};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use self::needle::Needle;
@@ -22,6 +23,7 @@ use crate::opened::Opened;
 use crate::page::{Backwards, Forwards, Limits, Transcript};
 use crate::parts::{Files, segment, tell_apart};
 use crate::scope::Scoped;
+use crate::titles::Titles;
 use crate::walk::{Seen, Walk, notice};
 
 /// How many hits wait to be asked for.
@@ -114,7 +116,13 @@ impl Searcher<'_> {
         });
         let files = Files::new(self.format, roots, state_dir.as_deref(), limit);
         tell_apart(&files, &mut walked.files);
-        let mut searched = HashSet::new();
+        let mut notices = Vec::new();
+        let titles =
+            Titles::read(self.format, self.query.state_dir.as_deref(), state_dir.as_deref(), &mut notices);
+        for notice in notices {
+            self.tell(notice)?;
+        }
+        let (mut searched, mut titled) = (HashSet::new(), HashSet::new());
         for seen in &walked.files {
             // Another part of a session is no older copy of it.
             let part = (seen.file.id.clone(), segment(self.format, &seen.path));
@@ -122,7 +130,8 @@ impl Searcher<'_> {
                 self.tell(Notice { path: seen.path.clone(), offset: None, kind: NoticeKind::OlderCopy })?;
                 continue;
             }
-            self.file(seen)?;
+            let title = titles.get(&seen.file.id).filter(|_| titled.insert(seen.file.id.clone()));
+            self.file(seen, title)?;
         }
         Ok(())
     }
@@ -131,18 +140,29 @@ impl Searcher<'_> {
         self.sender.blocking_send(Searched::Notice(notice)).map_err(|_| Over)
     }
 
-    fn file(&mut self, seen: &Seen) -> Result<(), Over> {
+    fn file(&mut self, seen: &Seen, title: Option<&Title>) -> Result<(), Over> {
         let path = &seen.path;
         let opened = match Opened::at(path, self.query.state_dir.as_deref()) {
             Ok(opened) => opened,
             Err(error) => return self.tell(notice(path, &error.source)),
         };
-        let read = self.transcript(Transcript { format: self.format, path, opened: &opened }, seen);
+        let read = self.transcript(Transcript { format: self.format, path, opened: &opened }, seen, title);
         read.unwrap_or_else(|error| self.tell(notice(path, &error)))
     }
 
-    fn transcript(&mut self, transcript: Transcript<'_>, seen: &Seen) -> io::Result<Result<(), Over>> {
+    fn transcript(
+        &mut self,
+        transcript: Transcript<'_>,
+        seen: &Seen,
+        title: Option<&Title>,
+    ) -> io::Result<Result<(), Over>> {
         let mut began = None;
+        if let Some((excerpt, matched)) = title.and_then(|title| self.needle.find(&title.text))
+            && self.is_in_scope(transcript, b"", &mut began)
+            && let Err(over) = self.found(seen, HitPlace::Title, None, None, (excerpt, matched))
+        {
+            return Ok(Err(over));
+        }
         let mut lines = Backwards::new(&transcript.opened.file, transcript.opened.size, Limits::PAGE.line);
         while let Some(line) = lines.next()? {
             if self.sender.is_closed() {
@@ -166,26 +186,30 @@ impl Searcher<'_> {
             if !self.is_in_scope(transcript, line.text.unwrap_or_default(), &mut began) {
                 continue;
             }
-            let hit = Hit {
-                id: seen.file.id.clone(),
-                source: SessionSource { path: seen.path.clone(), state_dir: self.query.state_dir.clone() },
-                place,
-                span: located.span,
-                time: located.entry.time,
-                excerpt,
-                matched,
-            };
-            let sent = self.left > 0 && self.sender.blocking_send(Searched::Hit(Box::new(hit))).is_ok();
-            self.left = self.left.saturating_sub(1);
-            if !sent || self.left == 0 {
-                return Ok(Err(Over));
+            if let Err(over) = self.found(seen, place, located.span, located.entry.time, (excerpt, matched)) {
+                return Ok(Err(over));
             }
         }
         Ok(Ok(()))
     }
 
+    fn found(
+        &mut self,
+        seen: &Seen,
+        place: HitPlace,
+        span: Option<Span>,
+        time: Option<Timestamp>,
+        (excerpt, matched): (String, Range<usize>),
+    ) -> Result<(), Over> {
+        let source = SessionSource { path: seen.path.clone(), state_dir: self.query.state_dir.clone() };
+        let hit = Hit { id: seen.file.id.clone(), source, place, span, time, excerpt, matched };
+        let sent = self.left > 0 && self.sender.blocking_send(Searched::Hit(Box::new(hit))).is_ok();
+        self.left = self.left.saturating_sub(1);
+        if sent && self.left > 0 { Ok(()) } else { Err(Over) }
+    }
+
     /// Whether all words are in what somebody said, and where.
-    fn matches(&self, entry: &Entry) -> Option<(HitPlace, String, std::ops::Range<usize>)> {
+    fn matches(&self, entry: &Entry) -> Option<(HitPlace, String, Range<usize>)> {
         let words = |blocks: &[Block]| {
             let texts = blocks.iter().filter_map(|block| match block {
                 Block::Text(text) => Some(text.as_str()),

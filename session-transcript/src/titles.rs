@@ -57,6 +57,11 @@ impl Titles {
         Ok(Self(titles))
     }
 
+    /// The title that a session has there, if it was not taken back.
+    pub(crate) fn get(&self, id: &NativeId) -> Option<&Title> {
+        self.0.get(id).filter(|title| !title.text.is_empty())
+    }
+
     /// Gives a session the title that it has there.
     pub(crate) fn give(&self, entry: &mut SessionEntry) {
         if let Some(title) = self.0.get(&entry.id) {

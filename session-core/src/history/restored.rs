@@ -11,7 +11,7 @@ use crate::{Timestamp, Usage};
 /// A compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boundary {
-    /// Where it lies.
+    /// Where it lies; `None`: in a file that this one goes on from, or in a database.
     pub span: Option<Span>,
     /// When.
     pub time: Option<Timestamp>,

@@ -49,7 +49,7 @@ pub struct Hit {
     pub source: SessionSource,
     /// What kind of record.
     pub place: HitPlace,
-    /// Where in the file; `None`: it is a row of a database.
+    /// Where in the file; `None`: it is a row of a database, or a title that lies beside the file.
     pub span: Option<Span>,
     /// When it was written, where it is told.
     pub time: Option<Timestamp>,

@@ -172,6 +172,16 @@ async fn every_part_of_a_session_is_searched_and_a_part_that_is_whole_is_a_sessi
 }
 
 #[tokio::test]
+async fn a_title_beside_the_files_is_found_once() {
+    let shelf = Shelf::new();
+    shelf.write("s.jsonl", "{\"p\":\"hi\"}\n", 1);
+    shelf.write("s_one.jsonl", "{\"b\":\"s\"}\n", 2);
+    fs::write(shelf.dir().join("titles"), "{\"s\":\"old word\"}\n{\"s\":\"a word\"}\n{\"gone\":\"word\"}\n")
+        .unwrap();
+    assert_eq!(shelf.hits(&["word"]).await, found(&[("s", "a word")]));
+}
+
+#[tokio::test]
 async fn each_hit_is_in_scope_by_the_folder_in_which_it_was_said() {
     let shelf = Shelf::new();
     let said = |word: &str, cwd: &str| format!("{{\"p\":\"word {word}\",\"w\":\"{cwd}\"}}\n");

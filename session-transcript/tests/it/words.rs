@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use session_core::history::{
     Block, Entry, EntryKind, FileKind, HistoryBase, LineFacts, LineRole, SessionFile, SessionKind,
-    SessionRoot, SessionSource, TitleSource,
+    SessionRoot, SessionSource, Title, TitleSource,
 };
 use session_core::{NativeId, Places, RecordFacts, RecordKind, Said, SessionQuery, TranscriptFormat};
 
@@ -35,6 +35,19 @@ impl TranscriptFormat for Talk {
 
     fn segment(&self, name: &str) -> Option<NativeId> {
         name.strip_suffix(".jsonl")?.split_once('_').map(|(_, segment)| NativeId::new(segment))
+    }
+
+    fn titles(&self, state_dir: Option<&Path>) -> Option<PathBuf> {
+        Some(state_dir?.join("titles"))
+    }
+
+    fn title(&self, line: &[u8]) -> Option<(NativeId, Title)> {
+        let record: Value = serde_json::from_slice(line).ok()?;
+        let (id, text) = record.as_object()?.iter().next()?;
+        Some((
+            NativeId::new(id.as_str()),
+            Title { text: text.as_str()?.to_owned(), source: TitleSource::Given },
+        ))
     }
 
     fn base(&self, header: &[u8]) -> Option<HistoryBase> {
