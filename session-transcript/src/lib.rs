@@ -38,5 +38,4 @@ pub use summary::{Bill, Counts, Summary};
 #[cfg(test)]
 #[expect(dead_code, reason = "the tests from outside use all of it")]
 #[path = "../tests/it/talk.rs"]
-#[expect(dead_code, reason = "some of it is for the tests of whole lists")]
 mod talk;
