@@ -290,18 +290,19 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Whether a user's message is a prompt: not the result of a tool, nor what the agent writes around its own
+/// Whether a user's message is a prompt: not the result of a tool, no command, and not what the agent writes around its own
 /// commands and interruptions.
 fn is_prompt(message: &Message<'_>) -> bool {
-    const NOT_SAID: &[&str] =
-        &["<command-name>", "<command-message>", "<local-command-", "[Request interrupted by user"];
-    message.content.0.iter().any(|block| {
-        !block.is("tool_result")
-            && !block
-                .text
-                .as_ref()
-                .is_some_and(|text| NOT_SAID.iter().any(|start| text.as_str().starts_with(start)))
-    })
+    let blocks = &message.content.0;
+    if blocks.iter().any(|block| block.is("tool_result")) {
+        return false;
+    }
+    let texts = blocks.iter().filter(|block| block.is("text")).filter_map(|block| block.text.as_ref());
+    let mut texts = texts.map(Text::as_str).filter(|text| !prompt::without_reminders(text).is_empty());
+    match texts.next() {
+        Some(text) => prompt::is_said(prompt::without_reminders(text)),
+        None => blocks.iter().any(|block| !block.is("text")),
+    }
 }
 
 #[cfg(test)]

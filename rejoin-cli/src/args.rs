@@ -32,7 +32,7 @@ pub(crate) struct Common {
     /// When to use colours; NO_COLOR turns them off, too.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: ColorChoice,
-    /// The folder that holds the store, `.agent-sessions` [default: $REJOIN_STORE, else the nearest above, else
+    /// The folder that holds the store, `.agent-sessions` [default: $REJOIN_STORE, else
     /// $XDG_DATA_HOME/rejoin]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,

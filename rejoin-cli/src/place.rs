@@ -31,8 +31,6 @@ pub(crate) enum FoundBy {
     Option,
     /// `REJOIN_STORE` names it.
     Variable,
-    /// It lies in the folder that the command was started in, or in one above.
-    Above,
     /// It is the user's own.
     Home,
 }
@@ -72,16 +70,13 @@ impl Surroundings {
         }
     }
 
-    /// The place of the store: what was said, else the variable, else the nearest one above, else the user's own.
+    /// The place of the store: what was said, else the variable, else the user's own. Never one that happens to lie in a
+    /// project: a state dir holds what its agent runs, and a project may come from anybody.
     pub(crate) fn store(&self, said: Option<&Path>) -> Result<Place, Failure> {
         let named = said.map(|base| (base.to_owned(), FoundBy::Option));
         let named = named.or_else(|| self.store.clone().map(|base| (base, FoundBy::Variable)));
-        let above = || {
-            let holds = |folder: &&Path| folder.join(STORE).is_dir();
-            self.cwd.ancestors().find(holds).map(|base| (base.to_owned(), FoundBy::Above))
-        };
         let own = || self.data.clone().map(|base| (base, FoundBy::Home));
-        let (base, by) = named.or_else(above).or_else(own).ok_or_else(|| {
+        let (base, by) = named.or_else(own).ok_or_else(|| {
             let message = "there is no place for the store: name one with --store, or set HOME";
             Failure::new(Exit::Failed, message)
         })?;
@@ -111,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_store_is_where_it_was_said_else_above_else_at_home() {
+    fn the_store_is_where_it_was_said_else_at_home_and_never_in_a_project_unasked() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         let (home, deep) = (root.join("home"), root.join("project/src/deep"));
@@ -127,7 +122,7 @@ mod tests {
         assert_eq!(found(&xdg, None), (root.join("data/rejoin"), FoundBy::Home, false));
 
         std::fs::create_dir_all(root.join("project").join(STORE)).unwrap();
-        assert_eq!(found(&bare, None), (root.join("project"), FoundBy::Above, true));
+        assert_eq!(found(&bare, None), (home.join(".local/share/rejoin"), FoundBy::Home, false));
         let variable = around(&[("HOME", &home), ("REJOIN_STORE", &root.join("x"))], &deep);
         assert_eq!(found(&variable, None), (root.join("x"), FoundBy::Variable, false));
         assert_eq!(found(&variable, Some("y")), (deep.join("y"), FoundBy::Option, false));

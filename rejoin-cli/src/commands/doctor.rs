@@ -94,7 +94,6 @@ fn tell(document: &DoctorJson, out: &mut Output) -> Result<(), Failure> {
             let how = match store.found_by {
                 FoundBy::Option => "named by --store",
                 FoundBy::Variable => "named by REJOIN_STORE",
-                FoundBy::Above => "the nearest one above this folder",
                 FoundBy::Home => "the user's own",
             };
             let there = if store.exists { "" } else { "; it is not there yet" };
