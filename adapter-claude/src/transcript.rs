@@ -307,16 +307,14 @@ impl<'a> Record<'a> {
 }
 
 /// Whether a user's message is a prompt: not the result of a tool, nor what the agent writes around its own
-/// commands and interruptions.
+/// commands and interruptions, nor blank.
 fn is_prompt(message: &Message<'_>) -> bool {
     const NOT_SAID: &[&str] =
         &["<command-name>", "<command-message>", "<local-command-", "[Request interrupted by user"];
+    let not_said =
+        |text: &str| text.trim().is_empty() || NOT_SAID.iter().any(|start| text.starts_with(start));
     message.content.0.iter().any(|block| {
-        !block.is("tool_result")
-            && !block
-                .text
-                .as_ref()
-                .is_some_and(|text| NOT_SAID.iter().any(|start| text.as_str().starts_with(start)))
+        !block.is("tool_result") && !block.text.as_ref().is_some_and(|text| not_said(text.as_str()))
     })
 }
 
