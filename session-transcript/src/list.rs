@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use session_core::history::{
-    Depth, FileKind, ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry,
-    SessionKind, SessionRoot, SessionSource, Unresumable,
+    Depth, FileKind, ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry, SessionKind,
+    SessionRoot, SessionSource, Unresumable,
 };
 use session_core::{NativeId, Timestamp, TranscriptFormat};
 
@@ -258,7 +258,8 @@ fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &
                 }
                 entry.bytes = Some(stamp.size);
                 examined.written = stamp.modified / 1_000_000;
-                if entry.updated.is_some_and(|time| time.as_millis().saturating_sub(examined.written) > AHEAD) {
+                if entry.updated.is_some_and(|time| time.as_millis().saturating_sub(examined.written) > AHEAD)
+                {
                     let kind = NoticeKind::TimeAhead;
                     examined.notices.push(Notice { path: seen.path.clone(), offset: None, kind });
                 }

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rejoin::core::Lifecycle;
 use rejoin::core::decide::{Sign, Workdir};
-use rejoin::core::history::{ListQuery, Scope, SessionsQuery, Unresumable};
+use rejoin::core::history::{ListQuery, Resumability, Scope, SessionsQuery, Unresumable};
 use rejoin::{Answer, NotResumed, Relocated, Relocation, Route, Seek, Wanted, Way, Why};
-use rejoin::core::history::Resumability;
 use serde_json::json;
 
 use crate::relocating::git;
@@ -35,7 +34,11 @@ fn session(place: &Path, number: u32, folders: &[&Path]) -> PathBuf {
                 "isSidechain": false, "timestamp": format!("2026-05-08T18:29:{at:02}.000Z"), "message": message})
         };
         let text = json!([{"type": "text", "text": "yes"}]);
-        lines.push(record("user", turn * 2, json!({"role": "user", "content": format!("words of {number}")})));
+        lines.push(record(
+            "user",
+            turn * 2,
+            json!({"role": "user", "content": format!("words of {number}")}),
+        ));
         let reply = json!({"id": format!("msg_{turn}"), "model": "m", "role": "assistant", "content": text});
         lines.push(record("assistant", turn * 2 + 1, reply));
     }
@@ -96,7 +99,8 @@ async fn what_holds_nothing_is_told_before_anything_is_started() {
     let (project, place) = (stage.path("project"), filed(&stage, &stage.path("project")));
     let snapshot = "{\"type\":\"file-history-snapshot\",\"messageId\":\"x\",\"snapshot\":{}}\n";
     let summary = "{\"type\":\"summary\",\"summary\":\"old\",\"leafUuid\":\"x\"}\n";
-    let mode = "{\"type\":\"custom-title\",\"customTitle\":\"old\"}\n{\"type\":\"mode\",\"mode\":\"normal\"}\n";
+    let mode =
+        "{\"type\":\"custom-title\",\"customTitle\":\"old\"}\n{\"type\":\"mode\",\"mode\":\"normal\"}\n";
     let texts = [snapshot.repeat(2), String::new(), summary.to_owned(), mode.to_owned()];
     let lifecycle = stage.lifecycle().state_dirs(false);
     for (number, text) in (1..).zip(&texts) {
@@ -155,9 +159,9 @@ async fn a_session_over_the_limit_of_size_is_left_as_it_is() {
     let stage = Stage::new();
     stage.run("alpha").await;
     let file = stage.transcripts().remove(0);
-    fs::File::options().append(true).open(&file).unwrap().set_len(5 << 30).unwrap();
-    let lifecycle = stage.lifecycle().max_session_bytes(4 << 30);
+    fs::File::options().append(true).open(&file).unwrap().set_len(65 << 20).unwrap();
+    let lifecycle = stage.lifecycle().max_session_bytes(64 << 20);
     let fresh = lifecycle.run(stage.request("beta")).await.unwrap();
     assert_eq!(fresh.route, Route::FellBack(Why::TooLarge));
-    assert_eq!(fs::metadata(&file).unwrap().len(), 5 << 30);
+    assert_eq!(fs::metadata(&file).unwrap().len(), 65 << 20);
 }

@@ -64,7 +64,8 @@ fn a_folder_that_the_agent_never_saw_is_not_one_without_sessions() {
 fn whatever_hash_ends_the_name_of_a_long_folder_its_records_tell_whose_it_is() {
     let room = Room::new();
     let long = format!("/w/{}", "deep/".repeat(52)) + "x";
-    let name: String = long.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(200).collect();
+    let name: String =
+        long.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(200).collect();
     let other = format!("{}y", &long[..long.len() - 1]);
     room.talk(&format!("{name}-abc123"), 1, &long);
     room.talk(&format!("{name}-zzz999"), 2, &other);
@@ -72,7 +73,10 @@ fn whatever_hash_ends_the_name_of_a_long_folder_its_records_tell_whose_it_is() {
     assert_eq!(room.numbers(exact(&long)), [1]);
     assert_eq!(room.numbers(exact(&other)), [2]);
     let look = room.look(1, &long);
-    assert_eq!((look.presence, look.path), (Presence::Present, Some(room.path(&format!("{name}-abc123"), 1))));
+    assert_eq!(
+        (look.presence, look.path),
+        (Presence::Present, Some(room.path(&format!("{name}-abc123"), 1)))
+    );
 }
 
 #[test]
@@ -98,8 +102,7 @@ fn the_time_of_a_session_with_a_damaged_line_is_that_of_its_last_one() {
 #[test]
 fn what_holds_nothing_is_counted_and_every_way_to_ask_agrees() {
     let room = Room::new();
-    let snapshot =
-        |of| json!({"type": "file-history-snapshot", "messageId": uuid(of), "snapshot": {"trackedFileBackups": {}}});
+    let snapshot = |of| json!({"type": "file-history-snapshot", "messageId": uuid(of), "snapshot": {"trackedFileBackups": {}}});
     let mut real = vec![snapshot("u1")];
     real.extend(talk("/w", "real words"));
     room.write("-w", 1, jsonl(&[snapshot("x"), snapshot("y")]));
@@ -174,7 +177,10 @@ fn a_name_stays_however_much_is_said_after_it() {
     let names = || {
         let mut sessions = wait(catalog.list(&query)).unwrap().sessions;
         sessions.sort_by_key(number);
-        sessions.into_iter().map(|entry| entry.title.map(|title| (title.text, title.source))).collect::<Vec<_>>()
+        sessions
+            .into_iter()
+            .map(|entry| entry.title.map(|title| (title.text, title.source)))
+            .collect::<Vec<_>>()
     };
     let given = |text: &str| Some((text.to_owned(), TitleSource::Given));
     for _ in 0..2 {

@@ -72,8 +72,7 @@ impl Room {
     /// What a run in this folder finds of a session.
     pub(crate) fn look(&self, number: u32, cwd: impl AsRef<Path>) -> Inspection {
         let id = NativeId::new(id(number));
-        let query =
-            SessionQuery { id: &id, cwd: cwd.as_ref(), state_dir: Some(self.dir()), version: None };
+        let query = SessionQuery { id: &id, cwd: cwd.as_ref(), state_dir: Some(self.dir()), version: None };
         wait(self.catalog().inspect(query)).unwrap()
     }
 
@@ -84,8 +83,7 @@ impl Room {
     /// The numbers of the sessions in which a word was said, newest first.
     pub(crate) fn search(&self, word: &str) -> Vec<u32> {
         let words = vec![word.to_owned()];
-        let query =
-            SearchQuery { state_dir: Some(self.dir().to_owned()), words, ..SearchQuery::default() };
+        let query = SearchQuery { state_dir: Some(self.dir().to_owned()), words, ..SearchQuery::default() };
         wait(async {
             let mut search = self.catalog().search(&query).await.unwrap();
             let mut found = Vec::new();

@@ -112,7 +112,7 @@ pub(crate) const PARTS: &[Shape] = &[
                 "kind",
                 "string",
                 "`skipped_line`, `recovered`, `torn_tail`, `line_too_long`, `packed_in_part`, `link_missing`, `unreadable`, \
-                 `older_copy`, `limit_reached`, `other`",
+                 `older_copy`, `limit_reached`, `time_ahead`, `other`",
             ),
             ("reason", "string?", "why it is unreadable"),
         ],
