@@ -10,7 +10,7 @@ use rejoin::core::history::{
 use rejoin::core::{Presence, SessionCatalog as _};
 use serde_json::json;
 
-use crate::desk::{jsonl, said, user, uuid};
+use crate::desk::{jsonl, user, uuid};
 use crate::room::{Room, id, number, talk, wait};
 
 fn exact(path: impl Into<PathBuf>) -> Scope {
