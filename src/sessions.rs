@@ -199,6 +199,14 @@ impl SessionsBuilder {
         Self(self.0.max_session_age(limit))
     }
 
+    /// Sets up to which size in bytes a session is resumed: an agent reads it whole, and may hang at gigabytes. One that is
+    /// larger stands aside as [`Why::TooLarge`](crate::Why::TooLarge): a run that prefers to resume begins a new session and
+    /// says so, one that requires it is refused. Whoever wants a warning alone finds the size in
+    /// [`SessionEntry::bytes`](crate::history::SessionEntry::bytes). Without it, any size.
+    pub fn max_session_bytes(self, limit: u64) -> Self {
+        Self(self.0.max_session_bytes(limit))
+    }
+
     /// Sets whether each key gets a state dir of its own from the store (the default), or agents keep their
     /// sessions at their own place in the home directory.
     pub fn state_dirs(self, yes: bool) -> Self {

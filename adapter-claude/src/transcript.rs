@@ -31,6 +31,19 @@ impl ClaudeTranscripts {
     pub const fn new(env: EnvMap) -> Self {
         Self { env }
     }
+
+    /// The names that a folder's project may have, the likeliest first.
+    fn project_names(
+        &self,
+        cwd: &Path,
+        state_dir: Option<&Path>,
+        cuts: bool,
+    ) -> impl Iterator<Item = String> {
+        let computed = [project_name(cwd, cuts), project_name(cwd, !cuts)];
+        let mut names: Vec<_> = fixed_name(&self.env, state_dir).into_iter().chain(computed).collect();
+        names.dedup();
+        names.into_iter()
+    }
 }
 
 /// Whether the text is an id of a session: hexadecimal digits in groups of 8-4-4-4-12, in any letter case.
@@ -105,13 +118,16 @@ impl TranscriptFormat for ClaudeTranscripts {
         };
         let (projects, file) = (config.join("projects"), format!("{}.jsonl", query.id));
         let cuts = query.version.is_none_or(|version| version.at_least(2, 1, 0));
-        let mut exact: Vec<_> = fixed_name(&self.env, query.state_dir)
-            .into_iter()
-            .chain([project_name(query.cwd, cuts), project_name(query.cwd, !cuts)])
-            .map(|name| projects.join(name).join(&file))
-            .collect();
-        exact.dedup();
+        let names = self.project_names(query.cwd, query.state_dir, cuts);
+        let exact = names.map(|name| projects.join(name).join(&file)).collect();
         Places { exact, below: vec![Below { folder: projects, depth: 1 }] }
+    }
+
+    fn filed_in(&self, cwd: &Path, state_dir: Option<&Path>) -> Vec<PathBuf> {
+        let config = state_dir.map(Path::to_owned).or_else(|| config_dir(&self.env));
+        let Some(config) = config else { return Vec::new() };
+        let names = self.project_names(cwd, state_dir, true);
+        names.map(|name| config.join("projects").join(name)).collect()
     }
 
     fn is_file_of(&self, name: &str, query: &SessionQuery<'_>) -> bool {
@@ -291,14 +307,14 @@ impl<'a> Record<'a> {
 }
 
 /// Whether a user's message is a prompt: not the result of a tool, no command, and not what the agent writes around its own
-/// commands and interruptions.
+/// commands and interruptions, nor blank.
 fn is_prompt(message: &Message<'_>) -> bool {
     let blocks = &message.content.0;
     if blocks.iter().any(|block| block.is("tool_result")) {
         return false;
     }
     let texts = blocks.iter().filter(|block| block.is("text")).filter_map(|block| block.text.as_ref());
-    let mut texts = texts.map(Text::as_str).filter(|text| !prompt::without_reminders(text).is_empty());
+    let mut texts = texts.map(Text::as_str).filter(|text| !prompt::without_reminders(text).trim().is_empty());
     match texts.next() {
         Some(text) => prompt::is_said(prompt::without_reminders(text)),
         None => blocks.iter().any(|block| !block.is("text")),

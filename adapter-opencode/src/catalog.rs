@@ -20,8 +20,8 @@ use session_core::history::{
     ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionSource, TranscriptPage,
 };
 use session_core::{
-    Conversation, EnvMap, Inspection, Mend, NativeId, Presence, SessionCatalog, SessionQuery, Version,
-    async_trait,
+    Conversation, EnvMap, Inspection, Mend, NativeId, Presence, Refusal, RelocateOrder, Relocated,
+    SessionCatalog, SessionQuery, Version, Way, async_trait,
 };
 
 pub use self::history::DatabaseError;
@@ -228,6 +228,17 @@ impl SessionCatalog for OpencodeCatalog {
         blocking(move || history::page(&id, &source, Instant::now() + reading, &query)).await
     }
 
+    /// Not done from here: a session is rows that name its project and its folder, and the agent may have them open.
+    ///
+    /// # Errors
+    /// None.
+    async fn relocate(&self, order: RelocateOrder<'_>) -> Result<Relocated, CatalogError> {
+        Ok(match order.way {
+            Way::Nothing => Relocated::NothingToDo,
+            _ => Relocated::Refused(Refusal::Unsupported(NOT_FROM_HERE.to_owned())),
+        })
+    }
+
     /// Of a turn that was cut, the calls of tools without a result; where the reply itself was cut, that, under the name
     /// `reply` with the id of its message.
     ///
@@ -244,6 +255,10 @@ impl SessionCatalog for OpencodeCatalog {
         blocking(move || history::restore(&id, &source, until)).await
     }
 }
+
+/// Why no session is relocated from here: [`OpencodeCatalog::relocate`].
+const NOT_FROM_HERE: &str = "sessions of opencode are rows of its database, which its own program alone moves: \
+    `opencode export` the session, then `opencode import` it in the new folder";
 
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, CatalogError> + Send + 'static,

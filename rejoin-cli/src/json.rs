@@ -115,6 +115,7 @@ pub(crate) const fn notice_code(kind: &NoticeKind) -> &'static str {
         NoticeKind::Unreadable(_) => "unreadable",
         NoticeKind::OlderCopy => "older_copy",
         NoticeKind::LimitReached => "limit_reached",
+        NoticeKind::TimeAhead => "time_ahead",
         _ => "other",
     }
 }

@@ -100,6 +100,12 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
         Vec::new()
     }
 
+    /// The places, there or not, in which sessions of this work folder are filed. None at all: they are not filed by folder,
+    /// or nobody can tell.
+    fn filed_in(&self, _cwd: &Path, _state_dir: Option<&Path>) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
     /// What a file is, by its path below a root. `None`: no session's.
     fn session_file(&self, _below: &Path) -> Option<SessionFile> {
         None

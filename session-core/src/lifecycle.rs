@@ -56,6 +56,7 @@ pub struct Lifecycle {
     agents: Arc<BTreeMap<AgentId, Agent>>,
     setting: ResumeSetting,
     max_age: Option<Duration>,
+    max_bytes: Option<u64>,
     state_dirs: bool,
     mend: bool,
     roster: Arc<dyn Roster>,

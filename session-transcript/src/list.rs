@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use session_core::history::{
-    Depth, FileKind, ListQuery, Listing, Notice, NoticeKind, Resumability, SessionEntry, SessionKind,
+    Depth, FileKind, ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry, SessionKind,
     SessionRoot, SessionSource, Unresumable,
 };
 use session_core::{NativeId, Timestamp, TranscriptFormat};
@@ -18,7 +18,7 @@ use crate::index::{Fresh, Index};
 use crate::parts::{Files, belong_together, tell_apart};
 use crate::pool;
 use crate::read::{Buffers, Digested, Reader};
-use crate::scope::Scoped;
+use crate::scope::{Scoped, real};
 use crate::titles::Titles;
 use crate::walk::{Seen, Walk, Walked, notice};
 
@@ -50,6 +50,8 @@ struct Examined {
     notices: Vec<Notice>,
 }
 
+/// A record is written after the time that it notes. By so many milliseconds two machines' clocks may differ unnoticed.
+const AHEAD: i64 = 60 * 60 * 1000;
 /// Fewer are not worth a thread.
 const GRAIN: usize = 16;
 /// How many files are read at least before it is looked whether that was enough.
@@ -115,7 +117,24 @@ impl Lister<'_> {
         if let Some((path, owner)) = self.index {
             save(&index, (path, owner), &fresh, roots, complete.then_some(&sessions), sidechains);
         }
-        chosen.listing(roots)
+        let mut listing = chosen.listing(roots);
+        listing.filed_in = self.filed_in(query);
+        listing
+    }
+
+    /// The places for the one folder that is asked for, as far as they are there.
+    fn filed_in(&self, query: &ListQuery) -> Vec<PathBuf> {
+        let Scope::Exact(folder) = &query.scope else { return Vec::new() };
+        let mut places = self.format.filed_in(&real(folder), query.state_dir.as_deref());
+        // Older sessions may be filed by the path as it was typed.
+        places.extend(self.format.filed_in(folder, query.state_dir.as_deref()));
+        let mut there: Vec<PathBuf> = Vec::new();
+        for place in places {
+            if !there.contains(&place) && place.is_dir() {
+                there.push(place);
+            }
+        }
+        there
     }
 
     /// Every file of a session, newest first.
@@ -250,6 +269,11 @@ fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &
                 }
                 entry.bytes = Some(stamp.size);
                 examined.written = stamp.modified / 1_000_000;
+                if entry.updated.is_some_and(|time| time.as_millis().saturating_sub(examined.written) > AHEAD)
+                {
+                    let kind = NoticeKind::TimeAhead;
+                    examined.notices.push(Notice { path: seen.path.clone(), offset: None, kind });
+                }
                 entry.updated = entry.updated.or(Some(Timestamp::from_millis(examined.written)));
                 if seen.archived && entry.resumable == Resumability::Yes {
                     entry.resumable = Resumability::Archived;
@@ -341,7 +365,7 @@ impl<'a> Chosen<'a> {
             self.notices.push(Notice { path, offset: None, kind: NoticeKind::LimitReached });
         }
         let sessions = self.ranked.into_iter().map(|(_, entry)| entry).collect();
-        Listing { sessions, empty: self.empty, notices: self.notices }
+        Listing { sessions, empty: self.empty, notices: self.notices, ..Listing::default() }
     }
 }
 

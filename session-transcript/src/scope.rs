@@ -40,7 +40,7 @@ impl Scoped {
 }
 
 /// The path with all links followed as far as it is there, and as written from there on.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     if !path.is_absolute() {
         return path.to_owned();
     }

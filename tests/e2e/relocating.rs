@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::stage::{Stage, key, works};
 
-fn git(folder: &Path, args: &[&str]) {
+pub(crate) fn git(folder: &Path, args: &[&str]) {
     let mut git = std::process::Command::new("git");
     git.current_dir(folder).args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(args);
     git.envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")]);

@@ -7,3 +7,5 @@ mod chains;
 mod costs;
 mod damage;
 mod desk;
+mod lists;
+mod room;

@@ -8,6 +8,7 @@ mod documents;
 mod ends;
 mod finding;
 mod hostile;
+mod large;
 mod resume;
 mod runs;
 mod schema;

@@ -112,7 +112,8 @@ pub(crate) const PARTS: &[Shape] = &[
                 "kind",
                 "string",
                 "`skipped_line`, `recovered`, `torn_tail`, `line_too_long`, `packed_in_part`, `base_missing`, \
-                 `link_missing`, `same_id`, `unreadable`, `older_copy`, `limit_reached`, `other`",
+                 `link_missing`, `same_id`, `unreadable`, `older_copy`, `limit_reached`, \
+                 `time_ahead`, `other`",
             ),
             ("reason", "string?", "why it is unreadable"),
         ],

@@ -145,6 +145,8 @@ fact! {
         KeepsFailing,
         /// The session is older than the limit set.
         Expired,
+        /// The session is larger than the limit set.
+        TooLarge,
     }
 }
 

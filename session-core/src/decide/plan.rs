@@ -57,6 +57,7 @@ const fn obstacle(facts: PlanFacts) -> Option<Why> {
         History::Poisoned => return Some(Why::LastRunPoisoned),
         History::KeepsFailing => return Some(Why::ResumeKeepsFailing),
         History::Expired => return Some(Why::Expired),
+        History::TooLarge => return Some(Why::TooLarge),
         History::Clean => {}
     }
     match (facts.transcript, facts.record) {

@@ -79,6 +79,8 @@ whys! {
     RelocationFailed = "relocation_failed", "the session could not be moved to the new folder";
     /// The session is older than the limit set.
     Expired = "expired", "the session is older than the limit that is set";
+    /// The session is larger than the limit set.
+    TooLarge = "too_large", "the session is larger than the limit that is set";
     /// The last run found that the session cannot be continued.
     LastRunPoisoned = "last_run_poisoned", "the last run found that the session cannot be continued";
     /// Three resumes in a row failed.

@@ -280,6 +280,9 @@ pub enum NoticeKind {
     OlderCopy,
     /// Not all was looked at: a limit was reached.
     LimitReached,
+    /// Its last time is more than an hour after its file was written: one of the two clocks was wrong. The time is told as
+    /// it is written; a list orders it by that of the file.
+    TimeAhead,
 }
 
 /// A list of sessions, newest first.
@@ -293,6 +296,11 @@ pub struct Listing {
     /// [`Unreadable`](NoticeKind::Unreadable) and no [`LimitReached`](NoticeKind::LimitReached), a session that is not
     /// listed is not there.
     pub notices: Vec<Notice>,
+    /// Of [`Scope::Exact`], where the agent files sessions by folder: its places for that folder that are there. Where
+    /// nothing is listed, this tells one that has no sessions from one in which there never were any, as far as a place
+    /// can be told by its name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filed_in: Vec<PathBuf>,
 }
 
 impl Listing {

@@ -1,6 +1,7 @@
 //! Sessions of all agents, with what Rejoin knows of them.
 
 use std::cmp::Reverse;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,9 @@ pub struct SessionsListing {
     /// What could not be listed at all. Only where this is empty and the list [is complete](Self::is_complete), a session
     /// that is not listed is not there.
     pub unlisted: Vec<Unlisted>,
+    /// The places that are there for the one folder that was asked for, as in [`Listing`](super::Listing::filed_in).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filed_in: Vec<PathBuf>,
 }
 
 impl SessionsListing {

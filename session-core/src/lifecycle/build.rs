@@ -17,6 +17,7 @@ impl Lifecycle {
             agents: Arc::default(),
             setting: ResumeSetting::new(),
             max_age: None,
+            max_bytes: None,
             state_dirs: true,
             mend: true,
             roster: Arc::new(NoRoster),
@@ -49,6 +50,15 @@ impl Lifecycle {
     #[must_use]
     pub const fn max_session_age(mut self, limit: Duration) -> Self {
         self.max_age = Some(limit);
+        self
+    }
+
+    /// Sets up to which size in bytes a session is resumed: an agent reads it whole, and may hang at gigabytes. One that is
+    /// larger stands aside as [`Why::TooLarge`](crate::decide::Why::TooLarge). Of a packed file, its packed size counts. Without
+    /// it, any size.
+    #[must_use]
+    pub const fn max_session_bytes(mut self, limit: u64) -> Self {
+        self.max_bytes = Some(limit);
         self
     }
 

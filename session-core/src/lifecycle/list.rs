@@ -181,6 +181,7 @@ async fn add(
     let found = catalog.list(query).await?;
     listing.empty += found.empty;
     listing.notices.extend(found.notices);
+    listing.filed_in.extend(found.filed_in);
     listing.sessions.extend(found.sessions.into_iter().map(|entry| {
         let named = known.sessions.get(&(agent.clone(), entry.id.clone()));
         // What lies in a key's state dir is the key's, whatever another record says of the same id.

@@ -114,7 +114,7 @@ impl Lifecycle {
         scene.facts.id = if safe { IdShape::WellFormed } else { IdShape::Malformed };
         scene.facts.workdir = self.relation(&scene.place.folder, binding.folder()).await;
         scene.facts.transcript = transcript_fact(look.as_ref(), &binding, scene);
-        scene.facts.history = self.history(&binding, failed_resumes);
+        scene.facts.history = self.history(&binding, look.as_ref(), failed_resumes);
         if let Some(look) = &look {
             if !look.suits(scene.installation.version.as_ref()) {
                 scene.facts.support = Support::VersionCannot;
@@ -202,7 +202,7 @@ impl Lifecycle {
         Ok(())
     }
 
-    fn history(&self, binding: &Binding, failed_resumes: u32) -> History {
+    fn history(&self, binding: &Binding, look: Option<&Inspection>, failed_resumes: u32) -> History {
         let age = self.host.now().since(binding.used_at);
         if binding.poisoned.is_some() {
             History::Poisoned
@@ -210,6 +210,10 @@ impl Lifecycle {
             History::KeepsFailing
         } else if self.max_age.is_some_and(|limit| age > limit) {
             History::Expired
+        } else if let (Some(limit), Some(look)) = (self.max_bytes, look)
+            && look.bytes > limit
+        {
+            History::TooLarge
         } else {
             History::Clean
         }

@@ -21,6 +21,7 @@ const OBSTACLES: &[PlanRow] = &[
     (|f| f.history == History::Poisoned, Why::LastRunPoisoned),
     (|f| f.history == History::KeepsFailing, Why::ResumeKeepsFailing),
     (|f| f.history == History::Expired, Why::Expired),
+    (|f| f.history == History::TooLarge, Why::TooLarge),
     (|f| f.transcript == Transcript::OtherHome, Why::HomeDiffers),
     (
         |f| {

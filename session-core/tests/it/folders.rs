@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use session_core::decide::{Activity, Verdict, Why};
+use session_core::error::RunError;
 use session_core::*;
 
 use crate::bench::*;
@@ -74,6 +75,21 @@ async fn the_age_of_a_session_is_that_of_its_last_use() {
     let back = limited.run(request("back")).await.unwrap();
     assert!(!back.resumed);
     assert_ne!(back.session_id, here);
+}
+
+/// Agents read a session whole: what is too large for one is the caller's to say.
+#[tokio::test]
+async fn a_session_over_the_limit_of_size_stands_aside_and_says_so() {
+    let bench = bench_with(Scripted::new(), true);
+    let id = bench.run("one").await.session_id;
+    let roomy = bench.lifecycle.clone().max_session_bytes(4);
+    assert_eq!(roomy.run(request("two")).await.unwrap().session_id, id);
+    let tight = bench.lifecycle.clone().max_session_bytes(4);
+    let refused = tight.run(request("no").resume(ResumePolicy::Require)).await;
+    let Err(RunError::Refused { why, .. }) = &refused else { panic!("{refused:?}") };
+    assert_eq!(*why, Why::TooLarge);
+    let fresh = tight.run(request("three")).await.unwrap();
+    assert_eq!((fresh.route, fresh.session_id == id), (Route::FellBack(Why::TooLarge), false));
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ impl SessionCatalog for Shelf {
             entry.updated = Some(Timestamp::from_millis(*at));
             entry
         });
-        Ok(Listing { sessions: entries.collect(), empty: 1, notices: Vec::new() })
+        Ok(Listing { sessions: entries.collect(), empty: 1, ..Listing::default() })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Lists and pages of Codex sessions: every field against the truth, and what lies in more than one file.
 
 mod corpus;
+mod many;
 
 use std::collections::BTreeMap;
 use std::fs;
