@@ -73,6 +73,9 @@ pub(crate) trait AgentUnderTest: Debug + Send + Sync {
     /// A prompt that makes the model run this command with the agent's own tool.
     fn tool_call(&self, cli: &Pinned, command: &str) -> String;
 
+    /// The words with which a person gives the CLI one prompt, in a new session or in this one.
+    fn one_prompt(&self, session: Option<&NativeId>, prompt: &str) -> Vec<String>;
+
     /// The environment without the login, where that is what carries it.
     fn logged_out(&self, _environment: Environment) -> Option<Environment> {
         None

@@ -176,6 +176,11 @@ impl AgentUnderTest for OpencodeCli {
         }
     }
 
+    fn one_prompt(&self, session: Option<&NativeId>, prompt: &str) -> Vec<String> {
+        let words = session.map(|id| ["--session", id.as_str()]).into_iter().flatten();
+        ["run"].into_iter().chain(words).chain([prompt]).map(str::to_owned).collect()
+    }
+
     fn tool_call(&self, _cli: &Pinned, command: &str) -> String {
         format!("[[tool bash {}]]", serde_json::json!({ "command": command, "description": "…" }))
     }
