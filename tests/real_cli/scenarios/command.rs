@@ -195,7 +195,8 @@ fn saw(user_turns: usize, first: &str, last: &str) -> ContextReply {
 /// moved the work tree and the index is gone.
 pub(super) async fn a_session_of_a_person(cli: &Pinned) {
     let desk = Desk::new(cli);
-    let first = format!("where does the {WORD} nest");
+    // opencode quotes a prompt of several words that stands in its arguments.
+    let first = format!("{WORD}s");
     assert_eq!(desk.cli(&desk.tree, None, &first, &[]), saw(1, &first, &first));
     let session = id(&desk.only(&desk.tree));
     let (folder, env) = desk.resumption(&desk.tree, &session, &[]);
