@@ -76,6 +76,11 @@ pub(crate) trait AgentUnderTest: Debug + Send + Sync {
     /// The words with which a person gives the CLI one prompt, in a new session or in this one.
     fn one_prompt(&self, session: Option<&NativeId>, prompt: &str) -> Vec<String>;
 
+    /// The environment in which a person calls the CLI, without what would get into its way there.
+    fn in_person(&self, environment: Environment) -> Environment {
+        environment
+    }
+
     /// The environment without the login, where that is what carries it.
     fn logged_out(&self, _environment: Environment) -> Option<Environment> {
         None

@@ -185,6 +185,11 @@ impl AgentUnderTest for OpencodeCli {
         format!("[[tool bash {}]]", serde_json::json!({ "command": command, "description": "…" }))
     }
 
+    /// 1.1.65 is locked out of its own server by the password for another one.
+    fn in_person(&self, environment: Environment) -> Environment {
+        environment.remove("OPENCODE_SERVER_PASSWORD")
+    }
+
     fn own_trials(&self, cli: &Pinned) -> Vec<Trial> {
         let mut trials = vec![
             trial!(cli, own::the_state_dir_holds_the_session_and_the_home_does_not),

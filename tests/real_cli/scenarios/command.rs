@@ -32,7 +32,8 @@ impl Desk {
         stage.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
         let bin = cli.program.parent().unwrap().display();
         let bare = stage.place.bare(cli).set("PATH", format!("{bin}:{}", cli.path));
-        let environment = cli.under_test().environment(&stage.place, bare);
+        let agent = cli.under_test();
+        let environment = agent.in_person(agent.environment(&stage.place, bare));
         let pair = |(name, value): (&OsStr, &OsStr)| (name.to_owned(), value.to_owned());
         let variables = environment.map().iter().map(pair).collect();
         Self { stage, tree, variables }
