@@ -1,7 +1,5 @@
 //! `rejoin relocate`.
 
-use std::path::Path;
-
 use rejoin::{Answer, Refusal, Relocated, Relocation, Way};
 use serde::Serialize;
 

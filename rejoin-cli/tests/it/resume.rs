@@ -79,6 +79,7 @@ fn a_folder_that_is_gone_is_told_with_what_helps() {
 fn a_folder_that_is_gone_is_no_trouble_where_the_agent_finds_the_session_from_here() {
     let machine = Machine::with_sessions();
     let id = "019b8d2b-b6f8-713f-b434-8bd03b8dece6";
+    machine.install("codex", "#!/bin/sh\necho codex-cli 0.171.0\n");
     codex(&machine, id, &machine.folder("gone"), "Paint the shed", "Red.");
     std::fs::remove_dir(machine.folder("gone")).unwrap();
     let said = machine.rejoin(&["resume", id]);
