@@ -171,6 +171,22 @@ impl Desk {
         (PathBuf::from(text(&invocation["cwd"])), env)
     }
 
+    /// The word is found in the session's prompt; or the command says whose sessions it did not look into.
+    fn search(&self, session: &NativeId) {
+        let (code, said) = self.rejoin(&self.tree, &["--json", "search", WORD]);
+        let found: Value = serde_json::from_str(&said).unwrap();
+        if !self.stage.cli.under_test().is_searched() {
+            let told = (code, &found["complete"], &found["unlisted"][0]["agent"]);
+            assert_eq!(told, (3, &false.into(), &json!(self.stage.cli.agent)), "{found}");
+            return;
+        }
+        assert_eq!((code, &found["complete"]), (0, &true.into()), "{found}");
+        assert_eq!(found["sessions"][0]["session"]["id"], session.as_str(), "{found}");
+        let hits = found["sessions"][0]["hits"].as_array().unwrap();
+        let is_prompt = |hit: &Value| hit["place"] == "prompt" && text(&hit["excerpt"]).contains(WORD);
+        assert!(hits.iter().any(is_prompt), "{found}");
+    }
+
     /// One run of the mailbox: its route, and what the model saw.
     fn run(&self, folder: &Path, prompt: &str) -> (String, ContextReply) {
         let document = self.json(folder, &["run", "-m", MAILBOX, "-a", &self.stage.cli.agent, "--", prompt]);
@@ -217,14 +233,10 @@ pub(super) async fn a_session_of_a_person(cli: &Pinned) {
     let prompts = entries.filter(|entry| entry["kind"] == "prompt" && entry["meta"] == false);
     let prompts: Vec<_> =
         prompts.filter_map(|entry| entry["blocks"].as_array()?.last()?["text"].as_str()).collect();
+    // opencode 1.1 puts a newline behind a prompt that stands in its arguments.
+    let prompts: Vec<_> = prompts.iter().map(|prompt| prompt.trim_end()).collect();
     assert_eq!(prompts, [first.as_str(), "beta"], "{shown}");
-    let found = desk.json(&desk.tree, &["search", WORD]);
-    assert_eq!(found["sessions"][0]["session"]["id"], session.as_str(), "{found}");
-    let hits = found["sessions"][0]["hits"].as_array().unwrap();
-    assert!(
-        hits.iter().any(|hit| hit["place"] == "prompt" && text(&hit["excerpt"]).contains(WORD)),
-        "{found}"
-    );
+    desk.search(&session);
     let doctor = desk.json(&desk.tree, &["doctor"]);
     let agents = doctor["agents"].as_array().unwrap();
     let agent = agents.iter().find(|agent| agent["agent"] == *cli.agent).unwrap();
