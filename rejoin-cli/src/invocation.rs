@@ -1,7 +1,7 @@
 //! How a person continues a session in its agent's own interface.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rejoin::core::{EnvChange, EnvMap, Program};
 use rejoin::history::{ListedSession, Resumability};
@@ -40,8 +40,9 @@ struct VariableJson {
 }
 
 impl Invocation {
-    /// The command line that continues this session, in the folder that it began in.
-    pub(crate) fn of(listed: &ListedSession, world: &World) -> Result<Self, Failure> {
+    /// The command line that continues this session, in the folder that it began in; where that is gone, in this one, from
+    /// which its agent finds it.
+    pub(crate) fn of(listed: &ListedSession, here: Option<&Path>, world: &World) -> Result<Self, Failure> {
         let ListedSession { agent, entry, .. } = listed;
         if let Resumability::No(why) = entry.resumable {
             let why = crate::commands::list::unresumable(why);
@@ -58,7 +59,7 @@ impl Invocation {
         Ok(Self {
             program: dialect.program(),
             args,
-            cwd: folder(listed, world)?,
+            cwd: folder(listed, here, world)?,
             changes: layout.map(|layout| layout.env).unwrap_or_default(),
         })
     }
@@ -127,8 +128,8 @@ impl From<&Invocation> for InvocationJson {
 }
 
 /// The folder that the agent has to be started in to find the session: the one that its file is filed under, which is not the
-/// one that it tells of where it was relocated; else the one that it began in.
-fn folder(listed: &ListedSession, world: &World) -> Result<PathBuf, Failure> {
+/// one that it tells of where it was relocated; else the one that it began in; else this one.
+fn folder(listed: &ListedSession, here: Option<&Path>, world: &World) -> Result<PathBuf, Failure> {
     let entry = &listed.entry;
     let told = || entry.cwd.iter().chain(&entry.last_cwd).cloned();
     let Some(began) = told().next() else {
@@ -142,11 +143,13 @@ fn folder(listed: &ListedSession, world: &World) -> Result<PathBuf, Failure> {
     if folder.is_dir() {
         return Ok(folder);
     }
+    if let Some(here) = here {
+        return Ok(here.to_owned());
+    }
+    let (id, folder) = (&entry.id, folder.display());
     let message = format!(
-        "the folder of {} is not there any more: {}; rejoin relocate {} FOLDER makes it continue in another one",
-        entry.id,
-        folder.display(),
-        entry.id
+        "the folder of {id} is not there any more: {folder}; to continue it in this one: rejoin relocate {id} \
+         --other-project, then rejoin resume {id} --other-project"
     );
     Err(Failure::new(Exit::NotFound, message))
 }

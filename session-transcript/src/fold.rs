@@ -74,8 +74,9 @@ pub(crate) struct Digest {
     pub(crate) usage: Usage,
     pub(crate) usage_new: Usage,
     pub(crate) usage_of_sidechains: Usage,
-    /// What the agent itself counts.
-    pub(crate) running: Option<Usage>,
+    /// What the agent itself counts since it last began to, and what it had counted before that.
+    running: Option<Usage>,
+    counted: Option<Usage>,
     /// What was folded before the file's beginning, of those that it goes on from.
     inherited: Option<Inherited>,
     pub(crate) notes: Notes,
@@ -146,7 +147,7 @@ impl Digest {
     /// Goes on with the beginning of another file, which goes on from the one that was folded till now.
     pub(crate) fn go_over(&mut self) {
         let id = self.notes.head.take().and_then(|head| head.id);
-        self.inherited = Some(Inherited::new(id, self.running.unwrap_or_default()));
+        self.inherited = Some(Inherited::new(id, self.running_total().unwrap_or_default()));
         (self.folded, self.bytes, self.lines, self.records, self.skipped) = (0, 0, 0, 0, 0);
         (self.torn, self.open) = (false, false);
         (self.notices, self.notices_left_out) = (Vec::new(), 0);
@@ -161,6 +162,15 @@ impl Digest {
             self.notes.main.first_prompt = Some(prompt.clone());
         }
         self.notes.began = base.notes.began.or(self.notes.began);
+    }
+
+    /// What the agent itself counts; `None`: it does not.
+    pub(crate) fn running_total(&self) -> Option<Usage> {
+        let mut total = self.counted.or(self.running)?;
+        if let (Some(_), Some(running)) = (self.counted, self.running) {
+            total += running;
+        }
+        Some(total)
     }
 
     /// Whether somebody typed something in words.
@@ -203,6 +213,10 @@ impl Digest {
         self.side_turns += part.side_turns;
         self.notes.append(part.notes);
         self.running = part.running.or(self.running);
+        for running in part.anew {
+            self.counted = self.running_total();
+            self.running = running;
+        }
         self.open = part.tail == Tail::Record;
         self.torn = part.tail == Tail::Torn;
         if self.torn && block.too_long.is_none() {

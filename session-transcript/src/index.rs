@@ -20,7 +20,7 @@ use crate::fold::Digest;
 use crate::stamp::Stamp;
 
 /// To be changed with every change of what is written, [`Digest`] among it.
-const MAGIC: [u8; 12] = *b"rejoin-idx\0\x01";
+const MAGIC: [u8; 12] = *b"rejoin-idx\0\x02";
 /// Behind it, what the checksum is of begins: the length of the first part, and that part.
 const CHECKED: usize = MAGIC.len() + size_of::<u32>();
 const HEADER: usize = CHECKED + size_of::<u64>();

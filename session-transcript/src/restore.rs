@@ -53,7 +53,7 @@ pub(crate) fn restore(
         live_messages: digest.messages,
         all_messages: digest.all_messages,
         usage: digest.running(id),
-        usage_with_copied: digest.running.unwrap_or(digest.usage),
+        usage_with_copied: digest.running_total().unwrap_or(digest.usage),
         usage_of_sidechains: replies.sum(|spent| spent.sidechain),
         cost_usd: digest.marks.cost(),
         open_calls: open_calls(transcript)?,

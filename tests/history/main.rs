@@ -1,4 +1,4 @@
-//! What is read of whole session files of Claude Code: pages, and what can be restored.
+//! What is read of whole session files of Claude Code and Codex: pages, totals, and what can be restored.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::needless_pass_by_value, reason = "literals stand there")]
@@ -9,3 +9,4 @@ mod damage;
 mod desk;
 mod lists;
 mod room;
+mod totals;

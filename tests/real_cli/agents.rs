@@ -73,6 +73,19 @@ pub(crate) trait AgentUnderTest: Debug + Send + Sync {
     /// A prompt that makes the model run this command with the agent's own tool.
     fn tool_call(&self, cli: &Pinned, command: &str) -> String;
 
+    /// The words with which a person gives the CLI one prompt, in a new session or in this one.
+    fn one_prompt(&self, session: Option<&NativeId>, prompt: &str) -> Vec<String>;
+
+    /// The environment in which a person calls the CLI, without what would get into its way there.
+    fn in_person(&self, environment: Environment) -> Environment {
+        environment
+    }
+
+    /// Whether its catalog searches in what was said.
+    fn is_searched(&self) -> bool {
+        true
+    }
+
     /// The environment without the login, where that is what carries it.
     fn logged_out(&self, _environment: Environment) -> Option<Environment> {
         None

@@ -112,6 +112,11 @@ impl AgentUnderTest for Claude {
         std::fs::read(transcript(place, id)).unwrap()
     }
 
+    fn one_prompt(&self, session: Option<&NativeId>, prompt: &str) -> Vec<String> {
+        let words = session.map(|id| ["--resume", id.as_str()]).into_iter().flatten();
+        ["-p"].into_iter().chain(words).chain([prompt]).map(str::to_owned).collect()
+    }
+
     fn tool_call(&self, _cli: &Pinned, command: &str) -> String {
         format!("[[tool Bash {}]]", serde_json::json!({ "command": command, "description": "…" }))
     }

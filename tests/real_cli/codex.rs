@@ -139,6 +139,11 @@ impl AgentUnderTest for CodexCli {
         std::fs::read(transcript(place, id)).unwrap()
     }
 
+    fn one_prompt(&self, session: Option<&NativeId>, prompt: &str) -> Vec<String> {
+        let words = session.map(|id| ["resume", id.as_str()]).into_iter().flatten();
+        ["exec"].into_iter().chain(words).chain([prompt]).map(str::to_owned).collect()
+    }
+
     fn tool_call(&self, cli: &Pinned, command: &str) -> String {
         let (tool, argument) =
             if cli.at_least([0, 98, 0]) { ("exec_command", "cmd") } else { ("shell_command", "command") };

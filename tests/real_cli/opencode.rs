@@ -176,8 +176,23 @@ impl AgentUnderTest for OpencodeCli {
         }
     }
 
+    fn one_prompt(&self, session: Option<&NativeId>, prompt: &str) -> Vec<String> {
+        let words = session.map(|id| ["--session", id.as_str()]).into_iter().flatten();
+        ["run"].into_iter().chain(words).chain([prompt]).map(str::to_owned).collect()
+    }
+
     fn tool_call(&self, _cli: &Pinned, command: &str) -> String {
         format!("[[tool bash {}]]", serde_json::json!({ "command": command, "description": "…" }))
+    }
+
+    /// 1.1.65 is locked out of its own server by the password for another one.
+    fn in_person(&self, environment: Environment) -> Environment {
+        environment.remove("OPENCODE_SERVER_PASSWORD")
+    }
+
+    /// Not yet.
+    fn is_searched(&self) -> bool {
+        false
     }
 
     fn own_trials(&self, cli: &Pinned) -> Vec<Trial> {

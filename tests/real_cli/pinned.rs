@@ -31,6 +31,11 @@ impl Pinned {
     }
 }
 
+/// The built command `rejoin`, whose path comes from xtask, too.
+pub(crate) fn command() -> PathBuf {
+    std::env::var_os("REJOIN_COMMAND").expect("xtask builds the command").into()
+}
+
 pub(crate) fn installed() -> Vec<Pinned> {
     let Ok(json) = std::env::var(VARIABLE) else { return Vec::new() };
     serde_json::from_str(&json).unwrap()

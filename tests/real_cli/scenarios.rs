@@ -1,5 +1,6 @@
 //! What every agent must do under Rejoin, on every pinned version.
 
+mod command;
 mod faults;
 mod files;
 mod folders;
@@ -42,6 +43,8 @@ pub(crate) fn trials(cli: &Pinned) -> Vec<Trial> {
         trial!(cli, turns::fresh_resume_fork),
         trial!(cli, turns::usage_is_of_the_run),
         trial!(cli, turns::a_required_resume_is_refused_when_the_session_is_gone),
+        trial!(cli, command::a_session_of_a_person),
+        trial!(cli, command::a_mailbox_goes_on),
         trial!(cli, files::malformed_id),
         trial!(cli, folders::unrelated_folder),
         trial!(cli, folders::a_folder_without_a_repository),

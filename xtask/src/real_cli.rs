@@ -43,12 +43,13 @@ pub(crate) fn capture(args: &CaptureArgs) -> Outcome {
 fn suite(installed: &[Installed], switch: Option<&str>, rest: &[String]) -> Outcome {
     let program =
         cargo::build(&["test", "-p", "rejoin-tests", "--test", "real_cli", "--no-run"], "real_cli")?;
+    let rejoin = cargo::build(&["build", "-p", "rejoin-cli", "--bin", "rejoin"], "rejoin")?;
     let (mut command, open) = sandbox::command(&program);
     if let Some(why) = open {
         eprintln!("xtask: {why}; running without one");
     }
     let json = serde_json::to_string(installed).map_err(|error| error.to_string())?;
-    command.env("REJOIN_REAL_CLIS", json).args(rest).current_dir(root());
+    command.env("REJOIN_REAL_CLIS", json).env("REJOIN_COMMAND", rejoin).args(rest).current_dir(root());
     command.envs(switch.map(|name| (name, "1")));
     let status = command.status().map_err(|error| format!("{}: {error}", program.display()))?;
     if status.success() { Ok(()) } else { Err(format!("the suite failed: {status}")) }

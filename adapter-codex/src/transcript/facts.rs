@@ -44,10 +44,13 @@ pub(super) fn facts(line: &[u8]) -> Option<LineFacts<'_>> {
 
 fn event(record: &Record<'_>) -> LineRole<'static> {
     match record.event() {
-        ("token_count", _) => {
-            let total = record.payload.info.as_ref().and_then(|info| info.total_token_usage);
-            total.map_or(LineRole::Other, |total| LineRole::RunningTotal(usage(total)))
-        }
+        ("token_count", _) => match &record.payload.info {
+            Some(info) => {
+                info.total_token_usage.map_or(LineRole::Other, |total| LineRole::RunningTotal(usage(total)))
+            }
+            // Nothing is counted yet: by the first process of a session, and by every one of a version before 0.80.
+            None => LineRole::CountsAnew,
+        },
         ("thread_rolled_back", _) => LineRole::RolledBack(record.payload.num_turns.unwrap_or(0)),
         // A prompt that nobody typed.
         ("user_message", _) | ("item_completed", "UserMessage") => LineRole::Returned,

@@ -134,7 +134,7 @@ fn replies_totals_and_what_was_taken_back_are_told() {
     let usage = Usage { input_tokens: 60, output_tokens: 7, cache_read_tokens: 30, cache_write_tokens: 10 };
     let count = json!({"type": "token_count", "info": {"total_token_usage": total, "last_token_usage": {}}});
     assert_eq!(event(&count), LineRole::RunningTotal(usage));
-    assert_eq!(event(&json!({"type": "token_count", "info": null})), LineRole::Other);
+    assert_eq!(event(&json!({"type": "token_count", "info": null})), LineRole::CountsAnew);
     let record = json!({"thread_token_usage": total, "usage": {}});
     assert_eq!(role("token_usage_record", &record), LineRole::RunningTotal(usage));
     assert_eq!(event(&json!({"type": "thread_rolled_back", "num_turns": 2})), LineRole::RolledBack(2));

@@ -1,7 +1,5 @@
 //! `rejoin relocate`.
 
-use std::path::Path;
-
 use rejoin::{Answer, Refusal, Relocated, Relocation, Way};
 use serde::Serialize;
 
@@ -29,7 +27,8 @@ struct RelocateJson {
 }
 
 pub(crate) async fn run(args: &Relocate, world: &World, out: &mut Output) -> Result<(), Failure> {
-    let to = world.around.cwd.join(args.folder.as_deref().unwrap_or_else(|| Path::new("")));
+    let cwd = &world.around.cwd;
+    let to = args.folder.as_ref().map_or_else(|| cwd.clone(), |folder| cwd.join(folder));
     if !to.is_dir() {
         return Err(Failure::new(Exit::NotFound, format!("there is no folder {}", to.display())));
     }

@@ -1,7 +1,9 @@
 //! `rejoin resume`.
 
 use std::io::{self, IsTerminal as _};
+use std::path::Path;
 
+use rejoin::Answer;
 use rejoin::history::{Depth, ListedSession};
 use serde::Serialize;
 
@@ -41,7 +43,10 @@ pub(crate) async fn run(args: &Resume, world: &World, out: &mut Output) -> Resul
     out.progress("looking for the session …");
     let seek = seek(&word, &world.around.cwd, args.current.as_deref(), args.other_project);
     match meant(world, &seek).await {
-        Ok(found) => go_on(args, &found.session, world, out),
+        Ok(found) => {
+            let finds = matches!(found.located.answer, Answer::Found { .. });
+            go_on(args, &found.session, finds.then_some(&*world.around.cwd), world, out)
+        }
         // A person can tell which one.
         Err(failure) if failure.exit == Exit::Ambiguous && is_attended(args, out) => {
             picked(args, &word, world, out).await
@@ -65,7 +70,7 @@ async fn picked(args: &Resume, query: &str, world: &World, out: &mut Output) -> 
         color: out.color,
     };
     match picker::pick(world, &start).await? {
-        Some(listed) => go_on(args, &listed, world, out),
+        Some(listed) => go_on(args, &listed, None, world, out),
         None => Err(Failure::new(Exit::Cancelled, "")),
     }
 }
@@ -88,8 +93,15 @@ async fn offer(args: &Resume, world: &World, out: &mut Output) -> Result<(), Fai
     out.flush()
 }
 
-fn go_on(args: &Resume, listed: &ListedSession, world: &World, out: &mut Output) -> Result<(), Failure> {
-    let invocation = Invocation::of(listed, world)?;
+/// Continues it, or says how. `here`: the present folder, where its agent finds it from there.
+fn go_on(
+    args: &Resume,
+    listed: &ListedSession,
+    here: Option<&Path>,
+    world: &World,
+    out: &mut Output,
+) -> Result<(), Failure> {
+    let invocation = Invocation::of(listed, here, world)?;
     if args.exec {
         out.clear();
         out.flush()?;

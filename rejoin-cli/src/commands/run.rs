@@ -53,7 +53,8 @@ struct ErrorJson {
 
 pub(crate) async fn run(args: &Run, world: &World, out: &mut Output) -> Result<(), Failure> {
     let prompt = prompt(args)?;
-    let cwd = world.around.cwd.join(args.cwd.as_deref().unwrap_or_else(|| Path::new("")));
+    let here = &world.around.cwd;
+    let cwd = args.cwd.as_ref().map_or_else(|| here.clone(), |folder| here.join(folder));
     let mut session = SessionRef::new(&args.mailbox, &args.agent);
     if let Some(name) = &args.name {
         session = session.named(name);

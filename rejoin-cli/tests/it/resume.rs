@@ -1,7 +1,7 @@
 //! `resume` where no person is asked.
 
 use crate::support::Machine;
-use crate::support::sessions::{CHANGELOG, CODEX, Claude, ELSEWHERE, EMPTY, LOGIN, TITLE};
+use crate::support::sessions::{CHANGELOG, CODEX, Claude, ELSEWHERE, EMPTY, LOGIN, TITLE, codex};
 
 #[test]
 fn the_line_that_continues_a_session_goes_to_its_folder_first() {
@@ -73,6 +73,19 @@ fn a_folder_that_is_gone_is_told_with_what_helps() {
     let said = machine.rejoin(&["resume", ELSEWHERE]);
     assert_eq!(said.code, 3, "{said:?}");
     assert!(said.stderr.contains("rejoin relocate"), "{said:?}");
+}
+
+#[test]
+fn a_folder_that_is_gone_is_no_trouble_where_the_agent_finds_the_session_from_here() {
+    let machine = Machine::with_sessions();
+    let id = "019b8d2b-b6f8-713f-b434-8bd03b8dece6";
+    machine.install("codex", "#!/bin/sh\necho codex-cli 0.171.0\n");
+    codex(&machine, id, &machine.folder("gone"), "Paint the shed", "Red.");
+    std::fs::remove_dir(machine.folder("gone")).unwrap();
+    let said = machine.rejoin(&["resume", id]);
+    assert_eq!(said.code, 3, "nobody knows that it is this folder: {said:?}");
+    let said = machine.rejoin(&["resume", id, "--other-project"]).ok();
+    assert_eq!(said.stdout, format!("cd {} && codex resume {id}\n", machine.project.display()));
 }
 
 #[test]

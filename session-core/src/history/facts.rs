@@ -155,8 +155,10 @@ pub enum LineRole<'a> {
     },
     /// The last prompt, as the agent notes it.
     LastPrompt(Cow<'a, str>),
-    /// The tokens of the session up to here.
+    /// The tokens of the session up to here, or since the last [`CountsAnew`](Self::CountsAnew).
     RunningTotal(Usage),
+    /// The agent begins to count its tokens anew: the totals that follow leave out what was counted before.
+    CountsAnew,
     /// A turn of the conversation was taken back: this many.
     RolledBack(u64),
     /// The model of the replies that follow.

@@ -60,7 +60,7 @@ impl Digest {
 
     /// What the agent itself counts, as far as it is the session's own.
     pub(crate) fn running(&self, own: &NativeId) -> Usage {
-        match (self.running, &self.inherited) {
+        match (self.running_total(), &self.inherited) {
             (Some(running), Some(inherited)) => inherited.own(own, running),
             (running, _) => running.unwrap_or(self.usage_new),
         }

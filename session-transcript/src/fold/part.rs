@@ -18,7 +18,9 @@ pub(super) struct Part {
     pub(super) spent: Vec<(RecordId, Spent)>,
     pub(super) notices: Vec<(u64, NoticeKind)>,
     pub(super) marks: Vec<Mark>,
+    /// The last total that the agent tells, and the last of each time that it began to count anew.
     pub(super) running: Option<Usage>,
+    pub(super) anew: Vec<Option<Usage>>,
     /// Prompts of helpers.
     pub(super) side_turns: u64,
     pub(super) lines: u64,
@@ -114,8 +116,12 @@ impl Part {
                 Spent { usage: usage.unwrap_or_default(), copied: facts.copied, sidechain: facts.sidechain },
             );
         }
-        if let LineRole::RunningTotal(usage) = &facts.role {
-            self.running = Some(*usage);
+        match &facts.role {
+            LineRole::RunningTotal(total) => {
+                *self.anew.last_mut().unwrap_or(&mut self.running) = Some(*total);
+            }
+            LineRole::CountsAnew => self.anew.push(None),
+            _ => {}
         }
         if facts.sidechain {
             let turn = matches!(facts.role, LineRole::Prompt { queued: false, .. });

@@ -27,7 +27,8 @@ fn words(page: &TranscriptPage) -> Vec<(bool, String)> {
             Block::Text(text) => Some(text.as_str()),
             _ => None,
         });
-        texts.collect::<Vec<_>>().join("")
+        // opencode 1.1 puts a newline before a prompt that comes from stdin.
+        texts.collect::<Vec<_>>().join("").trim().to_owned()
     };
     let said = page.entries.iter().filter_map(|located| match &located.entry.kind {
         EntryKind::Prompt(blocks) => Some((true, text(blocks))),
