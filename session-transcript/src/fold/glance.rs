@@ -155,7 +155,8 @@ impl Parts<'_> {
             }
             window = wider(window);
         };
-        let is_told = |told: fn(&Notes) -> &Option<String>| parts.iter().any(|part| told(&part.notes).is_some());
+        let is_told =
+            |told: fn(&Notes) -> &Option<String>| parts.iter().any(|part| told(&part.notes).is_some());
         if let Some(mark) = self.format.title_mark()
             && !is_told(|notes| &notes.given)
         {
