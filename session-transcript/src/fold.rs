@@ -188,7 +188,7 @@ impl Digest {
             return Folded::Anew;
         }
         let part = part.unwrap_or_else(|| Part::read(format, block));
-        self.take(part, block)
+        self.take(part, block.start + block.width(), block.too_long.is_some())
     }
 
     /// The last line was whole and had no end; now it has to end, or it was none.
@@ -204,8 +204,9 @@ impl Digest {
         true
     }
 
-    fn take(&mut self, part: Part, block: &Block) -> Folded {
-        self.bytes = block.start + block.width();
+    /// Takes what was read of the lines up to there. `too_long`: they are one line that was left out.
+    fn take(&mut self, part: Part, end: u64, too_long: bool) -> Folded {
+        self.bytes = end;
         self.folded += part.width;
         self.lines += part.lines;
         self.records += part.records;
@@ -219,7 +220,7 @@ impl Digest {
         }
         self.open = part.tail == Tail::Record;
         self.torn = part.tail == Tail::Torn;
-        if self.torn && block.too_long.is_none() {
+        if self.torn && !too_long {
             self.lines += 1;
         }
         for (reply, spent) in part.spent {

@@ -46,8 +46,6 @@ struct Message<'a> {
     model: Option<&'a [u8]>,
     content: Option<&'a [u8]>,
     usage: Option<Usage>,
-    /// Whether a block of its content is what a tool returned.
-    returned: bool,
 }
 
 #[derive(Default)]
@@ -65,7 +63,8 @@ pub(super) fn facts(line: &[u8]) -> Option<LineFacts<'_>> {
     if has_control(line) && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err() {
         return None;
     }
-    let raw = Raw::read(line)?;
+    let mut raw = Raw::default();
+    raw.read(line)?;
     // Without a type, it is no record.
     let kind = raw.kind?;
     let role = raw.role(kind);
@@ -93,8 +92,8 @@ pub(super) fn facts(line: &[u8]) -> Option<LineFacts<'_>> {
 
 impl<'a> Raw<'a> {
     /// `None`: it is no whole object.
-    fn read(line: &'a [u8]) -> Option<Self> {
-        let mut raw = Self::default();
+    fn read(&mut self, line: &'a [u8]) -> Option<()> {
+        let raw = self;
         let mut json = Json::new(line);
         json.object(|json, key| {
             let field = match key {
@@ -119,7 +118,7 @@ impl<'a> Raw<'a> {
             *field = json.maybe_string()?;
             Some(())
         })?;
-        json.is_at_end().then_some(raw)
+        json.is_at_end().then_some(())
     }
 
     fn other(&mut self, json: &mut Json<'a>, key: &[u8]) -> Option<()> {
@@ -129,8 +128,7 @@ impl<'a> Raw<'a> {
             b"isCompactSummary" => &mut self.summary_of_compaction,
             b"isApiErrorMessage" => &mut self.api_error,
             b"message" => {
-                self.message = Some(Message::read(json)?);
-                return Some(());
+                return self.message.insert(Message::default()).read(json);
             }
             b"attachment" => {
                 self.attachment = Some(Attachment::read(json)?);
@@ -186,8 +184,8 @@ impl<'a> Raw<'a> {
         if self.summary_of_compaction {
             return LineRole::CompactSummary;
         }
-        let content = self.message.as_ref().filter(|message| !self.meta && !message.returned);
-        match content.and_then(|message| message.content).and_then(typed) {
+        let content = self.message.as_ref().filter(|_| !self.meta).and_then(|message| message.content);
+        match content.filter(|content| !is_returned(content)).and_then(typed) {
             Some(Typed { text, command }) => LineRole::Prompt { text, command, queued: false },
             None => LineRole::Returned,
         }
@@ -235,42 +233,38 @@ impl<'a> Raw<'a> {
 }
 
 impl<'a> Message<'a> {
-    fn read(json: &mut Json<'a>) -> Option<Self> {
-        let mut message = Self::default();
+    fn read(&mut self, json: &mut Json<'a>) -> Option<()> {
+        let message = self;
         let before = *json;
         json.object(|json, key| {
             match key {
                 b"id" => message.id = json.maybe_string()?,
                 b"model" => message.model = json.maybe_string()?,
                 b"usage" => message.usage = usage(json)?,
-                b"content" => {
-                    json.peek()?;
-                    let before = *json;
-                    message.returned = returned(json)?;
-                    message.content = Some(before.until(json));
-                }
+                b"content" => message.content = Some(json.raw()?),
                 _ => return json.skip(),
             }
             Some(())
         })?;
         message.whole = before.until(json);
-        Some(message)
+        Some(())
     }
 }
 
-/// Whether one of the blocks is what a tool returned.
-fn returned(json: &mut Json<'_>) -> Option<bool> {
+/// Whether one of the blocks of a content is what a tool returned. Mostly, the first one tells.
+fn is_returned(content: &[u8]) -> bool {
     let mut returned = false;
-    json.array(|json| {
+    let _stops_early = Json::new(content).array(|json| {
         json.object(|json, key| {
             if key == b"type" {
                 returned |= json.maybe_string()? == Some(b"tool_result");
-                return Some(());
+                // The rest does not matter any more.
+                return (!returned).then_some(());
             }
             json.skip()
         })
-    })?;
-    Some(returned)
+    });
+    returned
 }
 
 fn usage(json: &mut Json<'_>) -> Option<Option<Usage>> {

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::json::text;
-use crate::wire::Content;
+use session_core::history::SessionEntry;
+
+use super::json::{Json, text};
 
 /// Something that was typed.
 pub(super) struct Typed<'a> {
-    /// The words, or the command's name; empty where there are no words, as with an image alone.
+    /// The words, or the command's name; empty where there are no words, as with an image alone. Of many words, as many as
+    /// a list shows, or more.
     pub(super) text: Cow<'a, str>,
     /// Whether it is a command of the agent's own.
     pub(super) command: bool,
@@ -31,7 +33,10 @@ pub(super) fn is_said(words: &str) -> bool {
 /// What was typed, by the content of a message as it is written. `None`: nobody typed it.
 pub(super) fn typed(content: &[u8]) -> Option<Typed<'_>> {
     let (words, other) = match content {
-        [b'"', inside @ .., b'"'] => (text(inside), false),
+        [b'"', inside @ .., b'"'] => match beginning(inside) {
+            Some(words) => (words, false),
+            None => (text(inside), false),
+        },
         _ => blocks(content)?,
     };
     let said = without_reminders(&words);
@@ -49,19 +54,52 @@ pub(super) fn typed(content: &[u8]) -> Option<Typed<'_>> {
     Some(Typed { text: end_of(words, said), command: false })
 }
 
+/// How much of a string is looked at first.
+const BEGINNING: usize = 8 << 10;
+/// The longest escape there is: a pair of surrogates.
+const ESCAPE: usize = 12;
+
+/// The beginning of a long text, where it is enough to tell what it is: pasted logs have megabytes. `None`: all of it is
+/// needed, since it begins with space or a tag.
+fn beginning(inside: &[u8]) -> Option<Cow<'_, str>> {
+    if inside.len() <= BEGINNING || matches!(inside[0], b'<' | b'\\' | b' ') {
+        return None;
+    }
+    // Where no character and no escape is cut through.
+    let end = (BEGINNING / 2..BEGINNING)
+        .rev()
+        .find(|end| inside[*end].is_ascii() && !inside[end - ESCAPE..*end].contains(&b'\\'))?;
+    Some(text(&inside[..end])).filter(|words| words.len() >= SessionEntry::PROMPT)
+}
+
 /// The words of the blocks, and whether there are other ones, like images.
 fn blocks(content: &[u8]) -> Option<(Cow<'_, str>, bool)> {
-    let Content(blocks) = serde_json::from_slice(content).ok()?;
-    let other = blocks.iter().any(|block| !block.is("text"));
+    let (mut texts, mut other) = (Vec::new(), false);
+    Json::new(content).array(|json| {
+        if json.peek()? != b'{' {
+            return None;
+        }
+        let (mut kind, mut words) = (None, None);
+        json.object(|json, key| {
+            match key {
+                b"type" => kind = json.maybe_string()?,
+                b"text" => words = json.maybe_string()?,
+                _ => return json.skip(),
+            }
+            Some(())
+        })?;
+        if kind.is_some_and(|kind| text(kind) == "text") {
+            texts.push(words.map(text).unwrap_or_default());
+        } else {
+            other = true;
+        }
+        Some(())
+    })?;
+    let count = texts.len() + usize::from(other);
     // Slashes at the beginning of a prompt are a block of their own; so are reminders.
-    let words: String = blocks
-        .iter()
-        .filter(|block| block.is("text"))
-        .filter_map(|block| block.text.as_ref())
-        .map(|text| text.as_str())
-        .filter(|text| blocks.len() == 1 || !without_reminders(text).is_empty())
-        .collect();
-    (other || !words.is_empty() || !blocks.is_empty()).then_some((Cow::Owned(words), other))
+    let words: String =
+        texts.into_iter().filter(|text| count == 1 || !without_reminders(text).is_empty()).collect();
+    (count > 0).then_some((Cow::Owned(words), other))
 }
 
 /// The text without what the agent or a hook put before it.

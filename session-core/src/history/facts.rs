@@ -124,7 +124,8 @@ pub enum LineRole<'a> {
     },
     /// What somebody typed. Of a command of the agent's own, its name.
     Prompt {
-        /// The words; empty where it has none, as with an image alone.
+        /// The words; empty where it has none, as with an image alone. Of many words, those that it begins with are
+        /// enough: as many bytes as [`SessionEntry::PROMPT`](super::SessionEntry::PROMPT).
         text: Cow<'a, str>,
         /// Whether it is a command, not words.
         command: bool,

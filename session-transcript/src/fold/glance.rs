@@ -4,7 +4,7 @@ use std::io;
 
 use session_core::TranscriptFormat;
 
-use super::blocks::Block;
+use super::notes::Notes;
 use super::part::Part;
 use super::{Digest, Memory};
 
@@ -43,8 +43,7 @@ impl Digest {
             let more = window.min(size).saturating_sub(head.len() as u64);
             read(head.len() as u64, more, head)?;
             let lines = memchr::memrchr(b'\n', &head[begun..]).map_or(0, |end| end + 1);
-            parts.take(&head[begun..begun + lines]);
-            begun += lines;
+            begun += parts.begin(&head[begun..begun + lines]);
             let talk = parts.digest.notes.talk();
             let enough = talk.first_prompt.is_some() || (window >= WINDOW && talk.said);
             if enough || window >= LONGEST_HEAD.min(size) {
@@ -79,11 +78,52 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     fn take(&mut self, bytes: &[u8]) {
-        if !bytes.is_empty() {
-            let block = Block::of(bytes);
-            let part = Part::read(self.format, &block);
-            self.digest.take(part, &block);
+        self.take_until(bytes, |_| false);
+    }
+
+    fn take_until(&mut self, bytes: &[u8], enough: impl Fn(&Part) -> bool) -> usize {
+        if bytes.is_empty() {
+            return 0;
         }
+        let mut part = Part::default();
+        let taken = part.lines(self.format, bytes, 0, enough);
+        self.digest.take(part, 0, false);
+        taken
+    }
+
+    /// Takes lines of the beginning up to the first prompt, and says how many bytes they have: where titles are looked
+    /// for by their mark, the others tell nothing that the end does not.
+    fn begin(&mut self, bytes: &[u8]) -> usize {
+        let marked = self.format.title_mark().is_some();
+        self.take_until(bytes, |part| {
+            let talk = &part.notes.main;
+            marked && talk.first_prompt.is_some() && talk.cwd.is_some()
+        })
+    }
+
+    /// Reads lines from the last one back until they tell everything: in the order in which they were read, and how many
+    /// bytes before them were not.
+    fn back(&self, bytes: &[u8]) -> (Vec<Part>, usize) {
+        let (mut parts, mut end) = (Vec::new(), bytes.len());
+        let known = self.digest.notes.main.said && self.format.title_mark().is_some();
+        let mut left = [true; 5];
+        while end > 0 && (!known || left.contains(&true)) {
+            let begin = memchr::memrchr(b'\n', &bytes[..end - 1]).map_or(0, |end| end + 1);
+            let mut part = Part::default();
+            part.lines(self.format, &bytes[begin..end], 0, |_| false);
+            let talk = &part.notes.main;
+            let tells = [
+                part.notes.updated.is_some(),
+                talk.cwd.is_some(),
+                talk.branch.is_some(),
+                talk.model.is_some(),
+                part.notes.last_noted.is_some() || talk.last_typed.is_some(),
+            ];
+            left.iter_mut().zip(tells).for_each(|(left, tells)| *left &= !tells);
+            parts.push(part);
+            end = begin;
+        }
+        (parts, end)
     }
 
     /// Reads the end, but nothing of the first `begun` bytes: back to a whole record, and a title, if one is near.
@@ -96,7 +136,7 @@ impl Parts<'_> {
         tail: &mut Vec<u8>,
     ) -> io::Result<()> {
         let mut window = FIRST;
-        let (block, part, lines) = loop {
+        let (parts, lines) = loop {
             let start = size.saturating_sub(window).max(begun);
             tail.clear();
             read(start, size - start, tail)?;
@@ -106,38 +146,43 @@ impl Parts<'_> {
             } else {
                 memchr::memchr(b'\n', tail).map_or(tail.len(), |end| end + 1)
             };
-            let block = Block::of(&tail[whole..]);
-            let part = Part::read(self.format, &block);
-            let talk = part.notes.talk();
-            let has_time = part.notes.updated.is_some();
-            let has_place = talk.cwd.is_some() || self.digest.notes.talk().cwd.is_none();
+            let (parts, unread) = self.back(&tail[whole..]);
+            let has_time = parts.iter().any(|part| part.notes.updated.is_some());
+            let has_place = self.digest.notes.talk().cwd.is_none()
+                || parts.iter().any(|part| part.notes.talk().cwd.is_some());
             if start == begun || (has_time && (has_place || window > FIRST)) || window >= LONGEST_TAIL {
-                break (block, part, start + whole as u64);
+                break (parts, start + (whole + unread) as u64);
             }
             window = wider(window);
         };
+        let is_told =
+            |told: fn(&Notes) -> &Option<String>| parts.iter().any(|part| told(&part.notes).is_some());
         if let Some(mark) = self.format.title_mark()
-            && part.notes.given.is_none()
+            && !is_told(|notes| &notes.given)
         {
             let finder = memchr::memmem::Finder::new(mark);
             let before = size.saturating_sub(WINDOW).max(begun).min(lines);
             tail.clear();
             read(before, lines - before, tail)?;
             let titled = marked(&finder, tail);
-            // The beginning is looked through only where there is no title at all.
-            let titles = [&part.notes.made_up, &self.digest.notes.made_up, &self.digest.notes.given];
-            if titled.is_empty() && titles.iter().all(|title| title.is_none()) {
+            let notes = &self.digest.notes;
+            let untitled = titled.is_empty()
+                && !is_told(|notes| &notes.made_up)
+                && notes.made_up.is_none()
+                && notes.given.is_none();
+            // More of the beginning is looked through only where there is no title at all.
+            if untitled {
                 let until = WINDOW.min(before).max(head.len() as u64);
                 read(head.len() as u64, until - head.len() as u64, head)?;
-                for line in marked(&finder, &head[begun as usize..]) {
-                    self.take(line);
-                }
             }
-            for line in titled {
+            // What both hold is taken twice: the last title counts, whichever way.
+            for line in marked(&finder, &head[begun as usize..]).into_iter().chain(titled) {
                 self.take(line);
             }
         }
-        self.digest.take(part, &block);
+        for part in parts.into_iter().rev() {
+            self.digest.take(part, size, false);
+        }
         Ok(())
     }
 }

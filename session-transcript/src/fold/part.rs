@@ -56,16 +56,30 @@ impl Part {
             debug_assert!(length > 0, "it holds a line");
             return part;
         }
-        let bytes = block.bytes();
+        part.lines(format, block.bytes(), block.start, |_| false);
+        part
+    }
+
+    /// Reads lines until it is enough, and says how many bytes they have.
+    pub(super) fn lines(
+        &mut self,
+        format: &dyn TranscriptFormat,
+        bytes: &[u8],
+        start: u64,
+        enough: impl Fn(&Self) -> bool,
+    ) -> usize {
         let mut begin = 0;
         for end in memchr::memchr_iter(b'\n', bytes) {
-            part.line(format, &bytes[begin..end], block.start + begin as u64);
+            self.line(format, &bytes[begin..end], start + begin as u64);
             begin = end + 1;
+            if enough(self) {
+                return begin;
+            }
         }
         if begin < bytes.len() {
-            part.end(format, &bytes[begin..], block.start + begin as u64);
+            self.end(format, &bytes[begin..], start + begin as u64);
         }
-        part
+        bytes.len()
     }
 
     /// A line that ended.

@@ -1,7 +1,10 @@
 //! What a list shows, and what it leaves out.
 
+use adapter_claude::ClaudeTranscripts;
 use serde_json::{Value, json};
-use session_core::history::{Resumability, SessionKind, Title, TitleSource, Unresumable};
+use session_core::SessionCatalog as _;
+use session_core::history::{Depth, ListQuery, Resumability, SessionKind, Title, TitleSource, Unresumable};
+use session_transcript::FileCatalog;
 
 use crate::lines::{SESSION, boundary, entry, entry_at, read, record, reply, snapshot, text, user};
 
@@ -186,4 +189,38 @@ fn a_fork_names_the_session_that_it_comes_from() {
     line["forkedFrom"] = json!({"messageUuid": "m", "sessionId": "33333333-1111-4111-8111-111111111111"});
     let parent = entry(&[line]).parent.unwrap();
     assert_eq!(parent.id.as_str(), "33333333-1111-4111-8111-111111111111");
+}
+
+#[test]
+fn of_a_long_prompt_the_beginning_is_shown_wherever_it_is_cut() {
+    for space in 0..40 {
+        let long = format!("go{}{}", "-".repeat(space), "\\\u{1F980}\u{1}é\"\n ".repeat(3000));
+        let shown = entry(&[user("u", None, &long)]).first_prompt.unwrap();
+        assert!(long.starts_with(&shown), "{space}");
+        assert!(shown.len() > 1020, "{space}: {}", shown.len());
+    }
+    let long = format!("<system-reminder>{}</system-reminder>Add paging", "x".repeat(20_000));
+    assert_eq!(entry(&[user("u", None, &long)]).first_prompt.as_deref(), Some("Add paging"));
+    let spaces = format!("\t{}Add paging", " ".repeat(20_000));
+    assert_eq!(entry(&[user("u", None, &spaces)]).resumable, Resumability::Yes);
+}
+
+#[tokio::test]
+async fn a_quick_list_finds_a_given_name_behind_the_first_prompt() {
+    let dir = tempfile::tempdir().unwrap();
+    let project = dir.path().join("projects/-work");
+    std::fs::create_dir_all(&project).unwrap();
+    let mut lines = vec![user("u0", None, "hello"), json!({"type": "custom-title", "customTitle": "given"})];
+    lines[0]["cwd"] = json!("/work");
+    for n in 0..400 {
+        lines.push(user(&format!("u{}", n + 1), Some(&format!("u{n}")), &"more ".repeat(80)));
+    }
+    lines.push(json!({"type": "ai-title", "aiTitle": "made up"}));
+    std::fs::write(project.join(format!("{SESSION}.jsonl")), text(&lines)).unwrap();
+    let format = ClaudeTranscripts::new(Default::default());
+    let query =
+        ListQuery { depth: Depth::Quick, state_dir: Some(dir.path().to_owned()), ..ListQuery::default() };
+    let listing = FileCatalog::new(format).list(&query).await.unwrap();
+    assert_eq!(listing.sessions[0].title, title("given", TitleSource::Given));
+    assert!(!listing.sessions[0].exact);
 }
