@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use session_core::history::{
-    Depth, FileKind, ListQuery, Listing, Notice, NoticeKind, Resumability, SessionEntry, SessionKind,
+    Depth, FileKind, HistoryBase, ListQuery, Listing, Notice, NoticeKind, Resumability, SessionEntry, SessionKind,
     SessionRoot, SessionSource, Unresumable,
 };
 use session_core::{NativeId, Timestamp, TranscriptFormat};
@@ -19,6 +19,7 @@ use crate::parts::{Files, belong_together, tell_apart};
 use crate::pool;
 use crate::read::{Buffers, Digested, Reader};
 use crate::scope::Scoped;
+use crate::stamp::Stamp;
 use crate::titles::Titles;
 use crate::walk::{Seen, Walk, Walked, notice};
 
@@ -226,32 +227,28 @@ fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &
             }
             continue;
         }
-        let source = SessionSource { path: seen.path.clone(), state_dir: query.state_dir.clone() };
+        if let Some(row) = reader.row(seen) {
+            let base = row.base.map(|id| HistoryBase { id: NativeId::new(id), end: None });
+            let entry = row.entry(&seen.file, source_of(seen, query));
+            examined.take(reader, seen, entry, base.as_ref(), seen.stamp);
+            continue;
+        }
         match reader.digest(buffers, seen) {
             Ok(Digested { digest, stamp, fresh, in_part }) => {
-                let mut entry = digest.entry(&seen.file, source);
-                if digest.base().is_some_and(|base| reader.files.base(base).is_none()) {
-                    entry.resumable = Resumability::No(Unresumable::BaseMissing);
-                }
+                let entry = digest.entry(&seen.file, source_of(seen, query));
+                examined.take(reader, seen, entry, digest.base(), stamp);
                 if in_part {
                     let kind = NoticeKind::PackedInPart;
                     examined.notices.push(Notice { path: seen.path.clone(), offset: None, kind });
                 }
-                entry.bytes = Some(stamp.size);
-                examined.written = stamp.modified / 1_000_000;
-                entry.updated = entry.updated.or(Some(Timestamp::from_millis(examined.written)));
-                if seen.archived && entry.resumable == Resumability::Yes {
-                    entry.resumable = Resumability::Archived;
-                }
                 examined.fresh.extend(fresh.map(|fresh| (seen.path.clone(), fresh)));
-                examined.entry = Some(entry);
             }
             // It went away meanwhile.
             Err(error) if is_absent(&error) => {}
             Err(error) => {
                 examined.notices.push(notice(&seen.path, &error));
                 if examined.entry.is_none() {
-                    let mut entry = SessionEntry::new(seen.file.id.clone(), source);
+                    let mut entry = SessionEntry::new(seen.file.id.clone(), source_of(seen, query));
                     entry.bytes = Some(seen.stamp.size);
                     examined.written = seen.stamp.modified / 1_000_000;
                     entry.updated = Some(Timestamp::from_millis(examined.written));
@@ -262,6 +259,33 @@ fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &
         }
     }
     examined
+}
+
+fn source_of(seen: &Seen, query: &ListQuery) -> SessionSource {
+    SessionSource { path: seen.path.clone(), state_dir: query.state_dir.clone() }
+}
+
+impl Examined {
+    /// Takes what the content of a file says, and adds what its place and its stamp do.
+    fn take(
+        &mut self,
+        reader: &Reader<'_>,
+        seen: &Seen,
+        mut entry: SessionEntry,
+        base: Option<&HistoryBase>,
+        stamp: Stamp,
+    ) {
+        if base.is_some_and(|base| reader.files.base(base).is_none()) {
+            entry.resumable = Resumability::No(Unresumable::BaseMissing);
+        }
+        entry.bytes = Some(stamp.size);
+        self.written = stamp.modified / 1_000_000;
+        entry.updated = entry.updated.or(Some(Timestamp::from_millis(self.written)));
+        if seen.archived && entry.resumable == Resumability::Yes {
+            entry.resumable = Resumability::Archived;
+        }
+        self.entry = Some(entry);
+    }
 }
 
 fn is_unreadable(entry: &SessionEntry) -> bool {
@@ -315,21 +339,26 @@ impl<'a> Chosen<'a> {
     }
 
     fn listing(mut self, roots: &[SessionRoot]) -> Listing {
-        self.ranked.sort_by(|(one, a), (other, b)| {
-            other
-                .cmp(one)
-                .then_with(|| a.id.as_str().cmp(b.id.as_str()))
-                .then_with(|| a.source.path.cmp(&b.source.path))
+        // Entries are large: their numbers are sorted in place of them.
+        let mut order: Vec<usize> = (0..self.ranked.len()).collect();
+        order.sort_unstable_by(|one, other| {
+            let ((rank_one, one), (rank_other, other)) = (&self.ranked[*one], &self.ranked[*other]);
+            rank_other
+                .cmp(rank_one)
+                .then_with(|| one.id.as_str().cmp(other.id.as_str()))
+                .then_with(|| one.source.path.cmp(&other.source.path))
         });
         if let Some(limit) = self.query.limit {
-            self.cut |= self.ranked.len() > limit;
-            self.ranked.truncate(limit);
+            self.cut |= order.len() > limit;
+            order.truncate(limit);
         }
         if self.cut {
             let path = roots.first().map(|root| root.folder.clone()).unwrap_or_default();
             self.notices.push(Notice { path, offset: None, kind: NoticeKind::LimitReached });
         }
-        let sessions = self.ranked.into_iter().map(|(_, entry)| entry).collect();
+        let mut ranked: Vec<Option<SessionEntry>> =
+            self.ranked.into_iter().map(|(_, entry)| Some(entry)).collect();
+        let sessions = order.into_iter().filter_map(|at| ranked[at].take()).collect();
         Listing { sessions, empty: self.empty, notices: self.notices }
     }
 }

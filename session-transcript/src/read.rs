@@ -12,7 +12,7 @@ use session_core::history::FileKind;
 
 use crate::find::{is_inside, options};
 pub(crate) use crate::fold::Buffers;
-use crate::fold::{Digest, FIRST, Folded};
+use crate::fold::{Digest, FIRST, Folded, Row};
 use crate::index::{Fresh, Index, Known, Stored};
 use crate::packed::Content;
 use crate::parts::Files;
@@ -75,16 +75,15 @@ impl<R: Read> Read for Counted<'_, R> {
 }
 
 impl Reader<'_> {
+    /// What is indexed of a file that did not change since.
+    pub(crate) fn row(&self, seen: &Seen) -> Option<Row<'_>> {
+        let stored = self.index.get(&seen.path)?;
+        (stored.known.trusted && stored.known.stamp == seen.stamp).then(|| stored.row())?
+    }
+
     /// What a file holds, by as little reading as will do.
     pub(crate) fn digest(&self, buffers: &mut Buffers, seen: &Seen) -> io::Result<Digested> {
         let stored = self.index.get(&seen.path);
-        if let Some(stored) = stored
-            && stored.known.trusted
-            && stored.known.stamp == seen.stamp
-            && let Some(digest) = stored.digest()
-        {
-            return Ok(Digested::new(digest, seen.stamp));
-        }
         let (file, stamp, taken) = self.open(seen)?;
         let mut file = Counted { inner: file, here: 0, all: self.count };
         if seen.file.packed
@@ -125,7 +124,7 @@ impl Reader<'_> {
             sidechain: seen.file.kind == FileKind::Sidechain,
             guard: guard(&mut file, digest.folded)?,
         };
-        Ok(Digested { fresh: Fresh::new(known, &digest, file.here), ..Digested::new(digest, stamp) })
+        Ok(Digested { fresh: Fresh::new(known, &digest, &seen.file, file.here), ..Digested::new(digest, stamp) })
     }
 
     fn open(&self, seen: &Seen) -> io::Result<(File, Stamp, i64)> {
