@@ -43,7 +43,8 @@ type Copies = Vec<Seen>;
 /// What became of a session's files.
 #[derive(Debug, Default)]
 struct Examined {
-    entry: Option<SessionEntry>,
+    /// In a box, since entries are large, and are handed on and sorted.
+    entry: Option<Box<SessionEntry>>,
     /// When its file was written, in milliseconds.
     written: i64,
     /// Which of the files were read, and what an index should know of them.
@@ -97,7 +98,9 @@ impl Lister<'_> {
             });
             for mut examined in examined {
                 fresh.extend(examined.fresh.drain(..));
-                examined.entry.iter_mut().for_each(|entry| titles.give(entry));
+                if let Some(entry) = &mut examined.entry {
+                    titles.give(entry);
+                }
                 chosen.add(examined);
             }
             (rest, step) = (later, step.saturating_mul(2));
@@ -160,7 +163,7 @@ impl Lister<'_> {
         let mut buffers = Buffers::default();
         let mut entries: Vec<_> = copies
             .into_iter()
-            .filter_map(|seen| examine(&reader, &mut buffers, &[seen], &query).entry)
+            .filter_map(|seen| examine(&reader, &mut buffers, &[seen], &query).entry.map(|entry| *entry))
             .collect();
         entries.iter_mut().for_each(|entry| titles.give(entry));
         match walked.notices.into_iter().next() {
@@ -229,13 +232,13 @@ fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &
         }
         if let Some(row) = reader.row(seen) {
             let base = row.base.map(|id| HistoryBase { id: NativeId::new(id), end: None });
-            let entry = row.entry(&seen.file, source_of(seen, query));
+            let entry = Box::new(row.entry(&seen.file, source_of(seen, query)));
             examined.take(reader, seen, entry, base.as_ref(), seen.stamp);
             continue;
         }
         match reader.digest(buffers, seen) {
             Ok(Digested { digest, stamp, fresh, in_part }) => {
-                let entry = digest.entry(&seen.file, source_of(seen, query));
+                let entry = Box::new(digest.entry(&seen.file, source_of(seen, query)));
                 examined.take(reader, seen, entry, digest.base(), stamp);
                 if in_part {
                     let kind = NoticeKind::PackedInPart;
@@ -253,7 +256,7 @@ fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &
                     examined.written = seen.stamp.modified / 1_000_000;
                     entry.updated = Some(Timestamp::from_millis(examined.written));
                     entry.resumable = Resumability::No(Unresumable::Unreadable);
-                    examined.entry = Some(entry);
+                    examined.entry = Some(Box::new(entry));
                 }
             }
         }
@@ -271,7 +274,7 @@ impl Examined {
         &mut self,
         reader: &Reader<'_>,
         seen: &Seen,
-        mut entry: SessionEntry,
+        mut entry: Box<SessionEntry>,
         base: Option<&HistoryBase>,
         stamp: Stamp,
     ) {
@@ -300,7 +303,7 @@ type Rank = (i64, i64, i64);
 struct Chosen<'a> {
     query: &'a ListQuery,
     scope: Scoped,
-    ranked: Vec<(Rank, SessionEntry)>,
+    ranked: Vec<(Rank, Box<SessionEntry>)>,
     empty: u64,
     notices: Vec<Notice>,
     /// Whether something was left out for the limit.
@@ -339,26 +342,21 @@ impl<'a> Chosen<'a> {
     }
 
     fn listing(mut self, roots: &[SessionRoot]) -> Listing {
-        // Entries are large: their numbers are sorted in place of them.
-        let mut order: Vec<usize> = (0..self.ranked.len()).collect();
-        order.sort_unstable_by(|one, other| {
-            let ((rank_one, one), (rank_other, other)) = (&self.ranked[*one], &self.ranked[*other]);
-            rank_other
-                .cmp(rank_one)
-                .then_with(|| one.id.as_str().cmp(other.id.as_str()))
-                .then_with(|| one.source.path.cmp(&other.source.path))
+        self.ranked.sort_unstable_by(|(one, a), (other, b)| {
+            other
+                .cmp(one)
+                .then_with(|| a.id.as_str().cmp(b.id.as_str()))
+                .then_with(|| a.source.path.cmp(&b.source.path))
         });
         if let Some(limit) = self.query.limit {
-            self.cut |= order.len() > limit;
-            order.truncate(limit);
+            self.cut |= self.ranked.len() > limit;
+            self.ranked.truncate(limit);
         }
         if self.cut {
             let path = roots.first().map(|root| root.folder.clone()).unwrap_or_default();
             self.notices.push(Notice { path, offset: None, kind: NoticeKind::LimitReached });
         }
-        let mut ranked: Vec<Option<SessionEntry>> =
-            self.ranked.into_iter().map(|(_, entry)| Some(entry)).collect();
-        let sessions = order.into_iter().filter_map(|at| ranked[at].take()).collect();
+        let sessions = self.ranked.into_iter().map(|(_, entry)| *entry).collect();
         Listing { sessions, empty: self.empty, notices: self.notices }
     }
 }

@@ -1,5 +1,6 @@
 //! All session files below some folders, by their names and stamps alone: nothing is opened.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -151,6 +152,8 @@ impl Walk<'_> {
                 return looked;
             }
         };
+        // One path for all children: most of them are files, and every one is asked for by its path below the root.
+        let mut below = folder.below.clone();
         for child in children {
             if left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err() {
                 let kind = NoticeKind::LimitReached;
@@ -158,7 +161,12 @@ impl Walk<'_> {
                 return looked;
             }
             match child {
-                Ok(child) => self.child(folder, &child, &mut looked),
+                Ok(child) => {
+                    let name = child.file_name();
+                    below.push(&name);
+                    self.child(folder, &child, (&name, &below), &mut looked);
+                    below.pop();
+                }
                 Err(error) => {
                     looked.found.notices.push(notice(&folder.path, &error));
                     return looked;
@@ -168,16 +176,20 @@ impl Walk<'_> {
         looked
     }
 
-    fn child(&self, folder: &Folder, child: &DirEntry, looked: &mut Looked) {
+    fn child(
+        &self,
+        folder: &Folder,
+        child: &DirEntry,
+        (name, below): (&OsStr, &Path),
+        looked: &mut Looked,
+    ) {
         let Ok(kind) = child.file_type() else { return };
-        let name = child.file_name();
-        if kind.is_file() && !self.names.is_empty() && !self.names.iter().any(|wanted| name == **wanted) {
+        if kind.is_file() && !self.names.is_empty() && !self.names.iter().any(|wanted| name == &**wanted) {
             return;
         }
-        let below = folder.below.join(name);
-        if let Some(file) = self.format.session_file(&below) {
-            if self.wants(&below, &file) {
-                let path = child.path();
+        if let Some(file) = self.format.session_file(below) {
+            if self.wants(below, &file) {
+                let path = folder.path.join(name);
                 let linked = kind.is_symlink();
                 let metadata = if linked { self.through_link(&path) } else { child.metadata() };
                 looked.found.add(path, metadata, folder.archived, file);
@@ -190,10 +202,10 @@ impl Walk<'_> {
             FolderKind::Other => false,
         };
         let Some(depth) = folder.depth.checked_sub(1) else { return };
-        if !(kind.is_dir() || kind.is_symlink()) || !holds(&below) {
+        if !(kind.is_dir() || kind.is_symlink()) || !holds(below) {
             return;
         }
-        let path = child.path();
+        let path = folder.path.join(name);
         if kind.is_symlink() {
             match fs::metadata(&path) {
                 Ok(metadata) if !metadata.is_dir() => return,
@@ -206,7 +218,7 @@ impl Walk<'_> {
                 Err(error) => return looked.found.notices.push(notice(&path, &error)),
             }
         }
-        looked.folders.push(Folder { path, below, depth, archived: folder.archived });
+        looked.folders.push(Folder { path, below: below.to_owned(), depth, archived: folder.archived });
     }
 
     fn wants(&self, below: &Path, file: &SessionFile) -> bool {
