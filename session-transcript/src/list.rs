@@ -1,5 +1,7 @@
 //! Lists sessions: walk, order, read what is needed, leave out what was not asked for.
 
+mod chosen;
+
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -8,17 +10,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use session_core::history::{
-    Depth, FileKind, HistoryBase, ListQuery, Listing, Notice, NoticeKind, Resumability, SessionEntry, SessionKind,
-    SessionRoot, SessionSource, Unresumable,
+    Depth, FileKind, HistoryBase, ListQuery, Listing, Notice, NoticeKind, Resumability, SessionEntry,
+    SessionKind, SessionRoot, SessionSource, Unresumable,
 };
 use session_core::{NativeId, Timestamp, TranscriptFormat};
 
+use self::chosen::Chosen;
 use crate::find::{Twin, is_absent, packed_twin};
 use crate::index::{Fresh, Index};
 use crate::parts::{Files, belong_together, tell_apart};
+use crate::plain::Plain;
 use crate::pool;
 use crate::read::{Buffers, Digested, Reader};
-use crate::scope::Scoped;
 use crate::stamp::Stamp;
 use crate::titles::Titles;
 use crate::walk::{Seen, Walk, Walked, notice};
@@ -35,6 +38,8 @@ pub(crate) struct Lister<'a> {
     pub(crate) count: &'a AtomicU64,
     /// The clock that files are stamped by.
     pub(crate) clock: fn() -> i64,
+    /// Folders that a search need not read again.
+    pub(crate) plain: &'a Plain,
 }
 
 /// All files with one id, the one to be listed first.
@@ -68,6 +73,7 @@ impl Lister<'_> {
             only: None,
             names: &[],
             limit: self.limit,
+            plain: None,
         };
         let Walked { mut files, mut notices } = walk.run(roots);
         let complete = notices.is_empty();
@@ -93,7 +99,20 @@ impl Lister<'_> {
         let mut step = query.limit.map_or(rest.len(), |limit| limit.max(FIRST));
         while !rest.is_empty() {
             let (now, later) = rest.split_at(step.min(rest.len()));
-            let examined = pool::map(now, GRAIN, Buffers::default, |buffers, copies| {
+            // What is indexed is not worth a thread.
+            let mut unknown = Vec::new();
+            for copies in now {
+                match listed(&reader, copies, query) {
+                    Some(mut examined) => {
+                        if let Some(entry) = &mut examined.entry {
+                            titles.give(entry);
+                        }
+                        chosen.add(examined);
+                    }
+                    None => unknown.push(copies),
+                }
+            }
+            let examined = pool::map(&unknown, GRAIN, Buffers::default, |buffers, copies| {
                 examine(&reader, buffers, copies, query)
             });
             for mut examined in examined {
@@ -136,15 +155,17 @@ impl Lister<'_> {
             only: Some(id),
             names: &names,
             limit: self.limit,
+            plain: Some(self.plain).filter(|_| !names.is_empty()),
         };
-        let mut walked = walk.probe(roots);
-        if walked.files.is_empty() {
-            walked = walk.run(roots);
-        }
+        let mut walked = walk.search(roots);
         let places = Files::new(self.format, roots, walk.state_dir, self.limit);
         tell_apart(&places, &mut walked.files);
         walked.files.retain(|seen| seen.file.id == *id);
-        let titles = Titles::read(self.format, state_dir, walk.state_dir, &mut Vec::new());
+        let titles = if walked.files.is_empty() {
+            Titles::default()
+        } else {
+            Titles::read(self.format, state_dir, walk.state_dir, &mut Vec::new())
+        };
         let index = Index::default();
         let reader = Reader {
             format: self.format,
@@ -219,6 +240,17 @@ fn last_two(path: &Path) -> PathBuf {
     names.iter().collect()
 }
 
+/// What is indexed of a session with one file.
+fn listed(reader: &Reader<'_>, copies: &[Seen], query: &ListQuery) -> Option<Examined> {
+    let [seen] = copies else { return None };
+    let row = reader.row(seen)?;
+    let mut examined = Examined::default();
+    let base = row.base.map(|id| HistoryBase { id: NativeId::new(id), end: None });
+    let entry = Box::new(row.entry(&seen.file, source_of(seen, query)));
+    examined.take(reader, seen, entry, base.as_ref(), seen.stamp);
+    Some(examined)
+}
+
 /// Reads the first of the files that can be read.
 fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &ListQuery) -> Examined {
     let mut examined = Examined::default();
@@ -230,10 +262,8 @@ fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &
             }
             continue;
         }
-        if let Some(row) = reader.row(seen) {
-            let base = row.base.map(|id| HistoryBase { id: NativeId::new(id), end: None });
-            let entry = Box::new(row.entry(&seen.file, source_of(seen, query)));
-            examined.take(reader, seen, entry, base.as_ref(), seen.stamp);
+        if let Some(indexed) = listed(reader, std::slice::from_ref(seen), query) {
+            examined = Examined { notices: examined.notices, fresh: examined.fresh, ..indexed };
             continue;
         }
         match reader.digest(buffers, seen) {
@@ -293,72 +323,6 @@ impl Examined {
 
 fn is_unreadable(entry: &SessionEntry) -> bool {
     entry.resumable == Resumability::No(Unresumable::Unreadable)
-}
-
-/// By what a list is ordered: a session was last used when it says so, and not after its file was written; where that is
-/// one time for all files, as in an image, what it says decides.
-type Rank = (i64, i64, i64);
-
-/// What is listed so far.
-struct Chosen<'a> {
-    query: &'a ListQuery,
-    scope: Scoped,
-    ranked: Vec<(Rank, Box<SessionEntry>)>,
-    empty: u64,
-    notices: Vec<Notice>,
-    /// Whether something was left out for the limit.
-    cut: bool,
-}
-
-impl<'a> Chosen<'a> {
-    fn new(query: &'a ListQuery, notices: Vec<Notice>) -> Self {
-        Self { query, scope: Scoped::new(&query.scope), ranked: Vec::new(), empty: 0, notices, cut: false }
-    }
-
-    fn add(&mut self, examined: Examined) {
-        self.notices.extend(examined.notices);
-        let Some(entry) = examined.entry else { return };
-        let wanted = match self.query.kinds.as_slice() {
-            [] => entry.kind != SessionKind::Sidechain,
-            kinds => kinds.contains(&entry.kind),
-        };
-        if !wanted || !self.scope.holds(&entry) {
-            return;
-        }
-        if entry.resumable == Resumability::No(Unresumable::Empty) {
-            self.empty += 1;
-            if !self.query.with_empty {
-                return;
-            }
-        }
-        let updated = entry.updated.map_or(examined.written, Timestamp::as_millis);
-        self.ranked.push(((updated.min(examined.written), updated, examined.written), entry));
-    }
-
-    /// Whether nothing that was written at that time or before can be among what the limit leaves.
-    fn is_full(&self, next: i64) -> bool {
-        let Some(limit) = self.query.limit else { return false };
-        limit == 0 || self.ranked.iter().filter(|((used, ..), _)| *used > next).count() >= limit
-    }
-
-    fn listing(mut self, roots: &[SessionRoot]) -> Listing {
-        self.ranked.sort_unstable_by(|(one, a), (other, b)| {
-            other
-                .cmp(one)
-                .then_with(|| a.id.as_str().cmp(b.id.as_str()))
-                .then_with(|| a.source.path.cmp(&b.source.path))
-        });
-        if let Some(limit) = self.query.limit {
-            self.cut |= self.ranked.len() > limit;
-            self.ranked.truncate(limit);
-        }
-        if self.cut {
-            let path = roots.first().map(|root| root.folder.clone()).unwrap_or_default();
-            self.notices.push(Notice { path, offset: None, kind: NoticeKind::LimitReached });
-        }
-        let sessions = self.ranked.into_iter().map(|(_, entry)| *entry).collect();
-        Listing { sessions, empty: self.empty, notices: self.notices }
-    }
 }
 
 /// Keeps what was read, where that is worth it. A failure makes the next list slower, and nothing else.

@@ -124,7 +124,10 @@ impl Reader<'_> {
             sidechain: seen.file.kind == FileKind::Sidechain,
             guard: guard(&mut file, digest.folded)?,
         };
-        Ok(Digested { fresh: Fresh::new(known, &digest, &seen.file, file.here), ..Digested::new(digest, stamp) })
+        Ok(Digested {
+            fresh: Fresh::new(known, &digest, &seen.file, file.here),
+            ..Digested::new(digest, stamp)
+        })
     }
 
     fn open(&self, seen: &Seen) -> io::Result<(File, Stamp, i64)> {

@@ -99,6 +99,7 @@ impl Searcher<'_> {
             only: None,
             names: &[],
             limit,
+            plain: None,
         };
         let mut walked = walk.run(roots);
         for notice in walked.notices {

@@ -38,7 +38,8 @@ pub(crate) struct Row<'a> {
 impl<'a> Row<'a> {
     /// `None`: it holds a path that is no text.
     pub(crate) fn of(entry: &'a SessionEntry, digest: &'a Digest) -> Option<Self> {
-        let text = |path: &'a Option<PathBuf>| path.as_deref().map_or(Some(None), |path| path.to_str().map(Some));
+        let text =
+            |path: &'a Option<PathBuf>| path.as_deref().map_or(Some(None), |path| path.to_str().map(Some));
         Some(Self {
             kind: entry.kind,
             resumable: entry.resumable,
