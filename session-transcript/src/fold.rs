@@ -179,7 +179,7 @@ impl Digest {
             return Folded::Anew;
         }
         let part = part.unwrap_or_else(|| Part::read(format, block));
-        self.take(part, block)
+        self.take(part, (block.start, block.width(), block.too_long.is_some()))
     }
 
     /// The last line was whole and had no end; now it has to end, or it was none.
@@ -195,8 +195,9 @@ impl Digest {
         true
     }
 
-    fn take(&mut self, part: Part, block: &Block) -> Folded {
-        self.bytes = block.start + block.width();
+    /// Takes what lines say: where they begin, how wide they are, and whether they are one that is too long.
+    fn take(&mut self, part: Part, (start, width, too_long): (u64, u64, bool)) -> Folded {
+        self.bytes = start + width;
         self.folded += part.width;
         self.lines += part.lines;
         self.records += part.records;
@@ -206,7 +207,7 @@ impl Digest {
         self.running = part.running.or(self.running);
         self.open = part.tail == Tail::Record;
         self.torn = part.tail == Tail::Torn;
-        if self.torn && block.too_long.is_none() {
+        if self.torn && !too_long {
             self.lines += 1;
         }
         for (reply, spent) in part.spent {

@@ -74,6 +74,24 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
+impl Counted<'_, File> {
+    #[cfg(unix)]
+    fn read_there(&mut self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        use std::os::unix::fs::FileExt as _;
+
+        let length = self.inner.read_at(buffer, at)?;
+        self.here += length as u64;
+        self.all.fetch_add(length as u64, Ordering::Relaxed);
+        Ok(length)
+    }
+
+    #[cfg(not(unix))]
+    fn read_there(&mut self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        self.inner.seek(SeekFrom::Start(at))?;
+        self.read(buffer)
+    }
+}
+
 impl Reader<'_> {
     /// What is indexed of a file that did not change since.
     pub(crate) fn row(&self, seen: &Seen) -> Option<Row<'_>> {
@@ -180,11 +198,11 @@ impl Reader<'_> {
 
 /// Reads so many bytes from there on, as far as they are there, behind what the buffer holds.
 fn read_at(file: &mut Counted<'_, File>, at: u64, length: u64, into: &mut Vec<u8>) -> io::Result<()> {
-    file.inner.seek(SeekFrom::Start(at))?;
-    let mut end = into.len();
+    let begin = into.len();
+    let mut end = begin;
     into.resize(end + usize::try_from(length).map_err(io::Error::other)?, 0);
     while end < into.len() {
-        match file.read(&mut into[end..]) {
+        match file.read_there(&mut into[end..], at + (end - begin) as u64) {
             Ok(0) => break,
             Ok(read) => end += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -22,11 +22,6 @@ impl Block {
         &self.buffer[self.from..self.length]
     }
 
-    /// A block of these.
-    pub(super) fn of(bytes: &[u8]) -> Self {
-        Self { start: 0, buffer: bytes.to_vec(), from: 0, length: bytes.len(), too_long: None }
-    }
-
     /// Leaves its first bytes out.
     pub(super) fn start_at(&mut self, bytes: usize) {
         self.from += bytes;

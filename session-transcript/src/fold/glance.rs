@@ -4,7 +4,6 @@ use std::io;
 
 use session_core::TranscriptFormat;
 
-use super::blocks::Block;
 use super::part::Part;
 use super::{Digest, Memory};
 
@@ -80,9 +79,8 @@ struct Parts<'a> {
 impl Parts<'_> {
     fn take(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
-            let block = Block::of(bytes);
-            let part = Part::read(self.format, &block);
-            self.digest.take(part, &block);
+            let part = Part::glance(self.format, bytes);
+            self.digest.take(part, (0, bytes.len() as u64, false));
         }
     }
 
@@ -96,7 +94,7 @@ impl Parts<'_> {
         tail: &mut Vec<u8>,
     ) -> io::Result<()> {
         let mut window = FIRST;
-        let (block, part, lines) = loop {
+        let (width, part, lines) = loop {
             let start = size.saturating_sub(window).max(begun);
             tail.clear();
             read(start, size - start, tail)?;
@@ -106,13 +104,12 @@ impl Parts<'_> {
             } else {
                 memchr::memchr(b'\n', tail).map_or(tail.len(), |end| end + 1)
             };
-            let block = Block::of(&tail[whole..]);
-            let part = Part::read(self.format, &block);
+            let part = Part::glance(self.format, &tail[whole..]);
             let talk = part.notes.talk();
             let has_time = part.notes.updated.is_some();
             let has_place = talk.cwd.is_some() || self.digest.notes.talk().cwd.is_none();
             if start == begun || (has_time && (has_place || window > FIRST)) || window >= LONGEST_TAIL {
-                break (block, part, start + whole as u64);
+                break (tail.len() - whole, part, start + whole as u64);
             }
             window = wider(window);
         };
@@ -137,7 +134,7 @@ impl Parts<'_> {
                 self.take(line);
             }
         }
-        self.digest.take(part, &block);
+        self.digest.take(part, (0, width as u64, false));
         Ok(())
     }
 }

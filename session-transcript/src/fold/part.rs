@@ -40,6 +40,9 @@ pub(super) enum Tail {
     Torn,
 }
 
+/// What a line says.
+type Facts<'f, 'a> = dyn Fn(&'a [u8]) -> Option<LineFacts<'a>> + 'f;
+
 impl Part {
     /// Reads some lines. `last`: whether the file ends with them.
     pub(super) fn read(format: &dyn TranscriptFormat, block: &Block) -> Self {
@@ -54,22 +57,47 @@ impl Part {
             debug_assert!(length > 0, "it holds a line");
             return part;
         }
-        let bytes = block.bytes();
-        let mut begin = 0;
-        for end in memchr::memchr_iter(b'\n', bytes) {
-            part.line(format, &bytes[begin..end], block.start + begin as u64);
-            begin = end + 1;
-        }
-        if begin < bytes.len() {
-            part.end(format, &bytes[begin..], block.start + begin as u64);
-        }
+        let facts = |line| format.facts(line);
+        part.lines(format, block.bytes(), block.start, &facts);
         part
     }
 
+    /// Reads some lines of a file that is not read whole. What stands at their place does not matter.
+    pub(super) fn glance(format: &dyn TranscriptFormat, bytes: &[u8]) -> Self {
+        let mut part = Self { width: bytes.len() as u64, ..Self::default() };
+        let facts = |line| format.glance(line);
+        part.lines(format, bytes, 0, &facts);
+        part
+    }
+
+    fn lines<'a>(
+        &mut self,
+        format: &dyn TranscriptFormat,
+        bytes: &'a [u8],
+        start: u64,
+        facts: &Facts<'_, 'a>,
+    ) {
+        let mut begin = 0;
+        for end in memchr::memchr_iter(b'\n', bytes) {
+            let line = &bytes[begin..end];
+            self.line(format, line, start + begin as u64, facts(line));
+            begin = end + 1;
+        }
+        if begin < bytes.len() {
+            self.end(format, &bytes[begin..], start + begin as u64);
+        }
+    }
+
     /// A line that ended.
-    fn line(&mut self, format: &dyn TranscriptFormat, line: &[u8], offset: u64) {
+    fn line(
+        &mut self,
+        format: &dyn TranscriptFormat,
+        line: &[u8],
+        offset: u64,
+        facts: Option<LineFacts<'_>>,
+    ) {
         self.lines += 1;
-        if let Some(facts) = format.facts(line) {
+        if let Some(facts) = facts {
             self.take(&facts, offset, || format.base(line));
         } else if !line.trim_ascii().is_empty() {
             match recovered(format, line) {
