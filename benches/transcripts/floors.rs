@@ -30,7 +30,7 @@ pub(crate) fn stat_all(root: &Path, depth: u8) -> Vec<(PathBuf, u64)> {
     files
 }
 
-/// Has the system drop what it keeps of the files. Without a power cut, their names stay.
+/// Has the system drop what it keeps in memory of the content of the files; what it keeps of folders stays.
 pub(crate) fn forget(root: &Path, depth: u8) {
     for (path, _) in stat_all(root, depth) {
         let file = File::open(path).unwrap();
