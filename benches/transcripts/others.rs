@@ -14,7 +14,7 @@ use crate::{Bench, floors};
 
 const TURNS: usize = 20;
 
-/// What is not read on one side is not slower on the other: each pair is taken in turn, the first one warms up.
+/// Theirs and ours in turn; the first round warms up.
 fn row(bench: &Bench<'_>, name: &str, rounds: u32, peer: impl Fn() -> Duration, ours: impl Fn()) {
     if bench.args.only.as_ref().is_some_and(|only| !name.starts_with(only.as_str())) {
         return;
