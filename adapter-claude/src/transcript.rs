@@ -143,15 +143,21 @@ impl TranscriptFormat for ClaudeTranscripts {
     }
 
     fn session_file(&self, below: &Path) -> Option<SessionFile> {
-        let parts: Vec<&str> = below.iter().map(OsStr::to_str).collect::<Option<_>>()?;
-        let (name, kind) = match parts[..] {
-            [_, name] if name.starts_with("agent-") => (name, FileKind::Sidechain),
-            [_, name] => (name, FileKind::Session),
+        // It is called for every file there is.
+        let mut names = below.to_str()?.split(std::path::is_separator);
+        let parts = [names.next(), names.next(), names.next(), names.next(), names.next()];
+        let (name, kind) = match parts {
+            [Some(_), Some(name), None, ..] if name.starts_with("agent-") => (name, FileKind::Sidechain),
+            [Some(_), Some(name), None, ..] => (name, FileKind::Session),
             // A folder that a move put into the one that was there already.
-            [_, nested, name] if is_project(nested) && !name.starts_with("agent-") => {
+            [Some(_), Some(nested), Some(name), None, _]
+                if is_project(nested) && !name.starts_with("agent-") =>
+            {
                 (name, FileKind::Session)
             }
-            [_, session, "subagents", name] if is_session_id(session) && name.starts_with("agent-") => {
+            [Some(_), Some(session), Some("subagents"), Some(name), None]
+                if is_session_id(session) && name.starts_with("agent-") =>
+            {
                 (name, FileKind::Sidechain)
             }
             _ => return None,

@@ -141,6 +141,10 @@ impl TranscriptFormat for CodexTranscripts {
         facts::facts(line)
     }
 
+    fn glance<'a>(&self, line: &'a [u8]) -> Option<LineFacts<'a>> {
+        facts::item(line).or_else(|| facts::facts(line))
+    }
+
     fn entry(&self, line: &[u8]) -> Option<Entry> {
         entry::entry(line)
     }

@@ -30,6 +30,14 @@ pub(crate) fn stat_all(root: &Path, depth: u8) -> Vec<(PathBuf, u64)> {
     files
 }
 
+/// Has the system drop what it keeps in memory of the content of the files; what it keeps of folders stays.
+pub(crate) fn forget(root: &Path, depth: u8) {
+    for (path, _) in stat_all(root, depth) {
+        let file = File::open(path).unwrap();
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    }
+}
+
 /// Beginning and, where that is wanted, end of each file.
 pub(crate) fn read_ends(root: &Path, depth: u8, tail: bool) -> u64 {
     let mut buffer = Vec::with_capacity(usize::try_from(WINDOW).unwrap());

@@ -9,6 +9,8 @@
 mod figures;
 mod floors;
 mod lists;
+mod others;
+mod peers;
 mod tail;
 mod truth;
 
@@ -39,6 +41,9 @@ struct Args {
     /// Fail when a goal is missed.
     #[arg(long)]
     check: bool,
+    /// Where the programs of others are installed: they are measured, too. `cargo xtask bench transcripts --peers` gives it.
+    #[arg(long)]
+    peers: Option<PathBuf>,
     /// Given by `cargo bench`; means nothing here.
     #[arg(long, hide = true)]
     bench: bool,
@@ -113,5 +118,6 @@ fn main() -> ExitCode {
     lists::codex(&mut bench);
     lists::finds(&mut bench);
     tail::claude(&mut bench);
+    others::rows(&mut bench);
     if bench.met || !args.check { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

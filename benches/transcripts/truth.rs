@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use rejoin::core::history::{Listing, SessionEntry, TitleSource};
+use rejoin::core::history::{Listing, Resumability, SessionEntry, TitleSource};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -106,6 +106,8 @@ pub(crate) fn compare(manifest: &Manifest, kind: &str, listing: &Listing) -> Dif
             Some(entries) => differences.extra.push(format!("{} {} times", session.path, entries.len())),
         }
     }
+    // The agent itself does not list what is in its archive.
+    found.retain(|_, entries| entries.iter().any(|entry| entry.resumable != Resumability::Archived));
     differences.extra.extend(found.into_keys().map(str::to_owned));
     differences
 }

@@ -162,6 +162,12 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
         None
     }
 
+    /// The same of a line of a file that is read in part, as for a quick list: a line that tells nothing but its time may be
+    /// taken for a record by how it begins and ends.
+    fn glance<'a>(&self, line: &'a [u8]) -> Option<LineFacts<'a>> {
+        self.facts(line)
+    }
+
     /// What a line is, in full. `None`: it is no record of this format. Total over all bytes.
     fn entry(&self, _line: &[u8]) -> Option<Entry> {
         None

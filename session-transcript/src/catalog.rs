@@ -23,6 +23,7 @@ use crate::opened::Opened;
 use crate::packed::{Content, is_packed};
 use crate::page::{Limits, Transcript, page_of};
 use crate::parts::Files;
+use crate::plain::Plain;
 use crate::relocate::{Order, relocate};
 use crate::restore::restore;
 use crate::scan::{READ_LIMIT, last_said};
@@ -34,6 +35,7 @@ pub struct FileCatalog<F> {
     pub(crate) format: Arc<F>,
     pub(crate) search_limit: usize,
     index: Option<Arc<Path>>,
+    plain: Arc<Plain>,
 }
 
 /// More entries of folders than the sessions of years.
@@ -43,7 +45,7 @@ impl<F: TranscriptFormat> FileCatalog<F> {
     /// A catalog of files in this format.
     #[must_use]
     pub fn new(format: F) -> Self {
-        Self { format: Arc::new(format), search_limit: SEARCH_LIMIT, index: None }
+        Self { format: Arc::new(format), search_limit: SEARCH_LIMIT, index: None, plain: Arc::default() }
     }
 
     /// How many entries of folders one look goes through, where the session is not at the place that its name tells; default
@@ -78,12 +80,13 @@ impl<F: TranscriptFormat> FileCatalog<F> {
             }
         };
         let (format, limit, index) = (Arc::clone(&self.format), self.search_limit, self.index.clone());
+        let plain = Arc::clone(&self.plain);
         let done = tokio::task::spawn_blocking(move || {
             let count = AtomicU64::new(0);
             let owner = concat!(env!("CARGO_PKG_VERSION"), " ");
             let owner = owner.to_owned() + std::any::type_name::<F>();
             let index = index.as_deref().map(|path| (path, owner.as_str()));
-            let lister = Lister { format: &*format, limit, index, count: &count, clock: now };
+            let lister = Lister { format: &*format, limit, index, count: &count, clock: now, plain: &plain };
             let done = work(&lister, &roots);
             tracing::debug!(roots = roots.len(), bytes = count.into_inner(), "looked for sessions");
             done

@@ -9,6 +9,7 @@ mod marks;
 mod notes;
 mod part;
 mod replies;
+mod row;
 mod threads;
 
 use std::cell::Cell;
@@ -27,6 +28,7 @@ use self::marks::Marks;
 use self::notes::Notes;
 use self::part::{Part, Tail};
 pub(crate) use self::replies::Replies;
+pub(crate) use self::row::Row;
 
 /// How much is read at once.
 const BLOCK: usize = 256 << 10;

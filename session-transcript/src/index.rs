@@ -2,24 +2,25 @@
 //! and the same.
 //!
 //! The file: [`MAGIC`]; the checksum and the length of the first part; the first part, which is what every list loads: whose
-//! index it is, and the records in the order of their paths; the second part, which is what going on with a file needs, each
-//! piece with a checksum in its record. Digests stay encoded until they are asked for, and are copied as they are when the file
-//! is written anew.
+//! index it is, and the records in the order of their paths, each with what a list shows of the file; the second part, which is
+//! what going on with a file needs, each piece with a checksum in its record. Both stay encoded until they are asked for, and
+//! are copied as they are when the file is written anew.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
+use session_core::history::{SessionFile, SessionSource};
 
 use crate::find::options;
-use crate::fold::Digest;
+use crate::fold::{Digest, Row};
 use crate::stamp::Stamp;
 
-/// To be changed with every change of what is written, [`Digest`] among it.
+/// To be changed with every change of what is written, [`Row`] and [`Digest`] among it.
 const MAGIC: [u8; 12] = *b"rejoin-idx\0\x02";
 /// Behind it, what the checksum is of begins: the length of the first part, and that part.
 const CHECKED: usize = MAGIC.len() + size_of::<u32>();
@@ -54,16 +55,16 @@ struct Piece {
 struct Written<'a> {
     path: &'a str,
     known: Known,
-    memory: Piece,
-    digest: &'a [u8],
+    rest: Piece,
+    row: &'a [u8],
 }
 
 /// A record, by where it lies in the buffer.
 #[derive(Debug)]
 struct Place {
     path: Range<usize>,
-    digest: Range<usize>,
-    memory: Piece,
+    row: Range<usize>,
+    rest: Piece,
     known: Known,
 }
 
@@ -73,6 +74,8 @@ pub(crate) struct Index {
     /// The first part, with the header.
     buffer: Vec<u8>,
     places: Vec<Place>,
+    /// Hashes of paths, in their order, each with the number of its place.
+    hashes: Vec<(u32, u32)>,
     /// For the second part.
     file: Option<Mutex<File>>,
     length: u64,
@@ -82,32 +85,40 @@ pub(crate) struct Index {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stored<'a> {
     pub(crate) known: Known,
-    digest: &'a [u8],
-    memory: Piece,
+    row: &'a [u8],
+    rest: Piece,
 }
 
-/// A digest to be written.
+/// A record to be written.
 #[derive(Debug)]
 pub(crate) struct Fresh {
     pub(crate) known: Known,
-    digest: Vec<u8>,
-    memory: Vec<u8>,
+    row: Vec<u8>,
+    /// The digest, and its memory.
+    rest: Vec<u8>,
     /// How many bytes were read for it.
     read: u64,
 }
 
 impl Fresh {
-    pub(crate) fn new(known: Known, digest: &Digest, read: u64) -> Option<Self> {
-        let memory = postcard::to_allocvec(digest.memory()).ok()?;
-        Some(Self { known, digest: postcard::to_allocvec(digest).ok()?, memory, read })
+    pub(crate) fn new(known: Known, digest: &Digest, file: &SessionFile, read: u64) -> Option<Self> {
+        let nowhere = SessionSource { path: PathBuf::new(), state_dir: None };
+        let row = postcard::to_allocvec(&Row::of(&digest.entry(file, nowhere), digest)?).ok()?;
+        let rest = postcard::to_extend(digest.memory(), postcard::to_allocvec(digest).ok()?).ok()?;
+        Some(Self { known, row, rest, read })
     }
 }
 
-impl Stored<'_> {
+impl<'a> Stored<'a> {
     /// What a list shows of the file.
-    pub(crate) fn digest(&self) -> Option<Digest> {
-        postcard::from_bytes(self.digest).ok()
+    pub(crate) fn row(&self) -> Option<Row<'a>> {
+        postcard::from_bytes(self.row).ok()
     }
+}
+
+/// What is looked up first.
+fn hash(path: &[u8]) -> u32 {
+    crc32fast::hash(path)
 }
 
 impl Index {
@@ -130,34 +141,41 @@ impl Index {
         if whose != owner {
             return None;
         }
-        let mut places = Vec::new();
+        let mut places: Vec<Place> = Vec::new();
+        let mut hashes = Vec::new();
         while !rest.is_empty() {
-            let (Written { path, known, memory, digest }, behind) = postcard::take_from_bytes(rest).ok()?;
+            let (Written { path, known, rest: piece, row }, behind) = postcard::take_from_bytes(rest).ok()?;
             let end = buffer.len() - behind.len();
             // The path is what the record begins with, behind its length.
             let start = buffer.len() - rest.len() + varint(path.len());
+            hashes.push((hash(path.as_bytes()), u32::try_from(places.len()).ok()?));
             places.push(Place {
                 path: start..start + path.len(),
-                digest: end - digest.len()..end,
-                memory,
+                row: end - row.len()..end,
+                rest: piece,
                 known,
             });
             rest = behind;
         }
-        Some(Self { buffer, places, ..Self::default() })
+        hashes.sort_unstable();
+        Some(Self { buffer, places, hashes, ..Self::default() })
     }
 
     /// What is known of a file.
     pub(crate) fn get(&self, path: &Path) -> Option<Stored<'_>> {
         let path = path.to_str()?.as_bytes();
-        let at = self.places.binary_search_by(|place| self.buffer[place.path.clone()].cmp(path)).ok()?;
-        let Place { known, memory, digest, .. } = &self.places[at];
-        Some(Stored { known: *known, memory: *memory, digest: &self.buffer[digest.clone()] })
+        let hash = hash(path);
+        let first = self.hashes.partition_point(|(other, _)| *other < hash);
+        let same = self.hashes[first..].iter().take_while(|(other, _)| *other == hash);
+        let Place { known, rest, row, .. } = same
+            .map(|(_, at)| &self.places[*at as usize])
+            .find(|place| self.buffer[place.path.clone()] == *path)?;
+        Some(Stored { known: *known, rest: *rest, row: &self.buffer[row.clone()] })
     }
 
     /// What going on with the file needs. `None`: it cannot be gone on with.
     pub(crate) fn digest_with_memory(&self, stored: &Stored<'_>) -> Option<Digest> {
-        let Piece { at, length, checksum } = stored.memory;
+        let Piece { at, length, checksum } = stored.rest;
         let start = (self.buffer.len() as u64).checked_add(at)?;
         if start.checked_add(length)? > self.length {
             return None;
@@ -170,8 +188,8 @@ impl Index {
         if crc32fast::hash(&bytes) != checksum {
             return None;
         }
-        let mut digest = stored.digest()?;
-        digest.remember(postcard::from_bytes(&bytes).ok()?);
+        let (mut digest, memory): (Digest, _) = postcard::take_from_bytes(&bytes).ok()?;
+        digest.remember(postcard::from_bytes(memory).ok()?);
         Some(digest)
     }
 
@@ -201,13 +219,13 @@ impl Index {
             .filter_map(|place| {
                 let path = std::str::from_utf8(&self.buffer[place.path.clone()]).ok()?;
                 let stays = !fresh.contains_key(path) && !is_gone(path, &place.known);
-                let memory = piece(place.memory)?;
-                let digest = &self.buffer[place.digest.clone()];
-                stays.then_some((path, place.known, digest, memory, place.memory.checksum))
+                let rest = piece(place.rest)?;
+                let row = &self.buffer[place.row.clone()];
+                stays.then_some((path, place.known, row, rest, place.rest.checksum))
             })
             .chain(fresh.iter().map(|(path, fresh)| {
-                let checksum = crc32fast::hash(&fresh.memory);
-                (*path, fresh.known, fresh.digest.as_slice(), fresh.memory.as_slice(), checksum)
+                let checksum = crc32fast::hash(&fresh.rest);
+                (*path, fresh.known, fresh.row.as_slice(), fresh.rest.as_slice(), checksum)
             }))
             .collect();
         records.sort_unstable_by_key(|(path, ..)| *path);
@@ -216,10 +234,10 @@ impl Index {
         buffer.resize(HEADER, 0);
         let mut buffer = postcard::to_extend(owner, buffer).map_err(io::Error::other)?;
         let mut at = 0;
-        for (path, known, digest, memory, checksum) in &records {
-            let memory = Piece { at, length: memory.len() as u64, checksum: *checksum };
-            at += memory.length;
-            let record = Written { path, known: *known, memory, digest };
+        for (path, known, row, rest, checksum) in &records {
+            let rest = Piece { at, length: rest.len() as u64, checksum: *checksum };
+            at += rest.length;
+            let record = Written { path, known: *known, rest, row };
             buffer = postcard::to_extend(&record, buffer).map_err(io::Error::other)?;
         }
         if buffer.len() as u64 + at > LARGEST {
@@ -229,8 +247,8 @@ impl Index {
         buffer[CHECKED..HEADER].copy_from_slice(&length.to_le_bytes());
         let checksum = crc32fast::hash(&buffer[CHECKED..]);
         buffer[MAGIC.len()..CHECKED].copy_from_slice(&checksum.to_le_bytes());
-        for (.., memory, _) in &records {
-            buffer.extend_from_slice(memory);
+        for (.., rest, _) in &records {
+            buffer.extend_from_slice(rest);
         }
         replace(path, &buffer)
     }

@@ -17,6 +17,7 @@ mod opened;
 mod packed;
 mod page;
 mod parts;
+mod plain;
 mod pool;
 mod read;
 mod relocate;

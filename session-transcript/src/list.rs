@@ -1,5 +1,7 @@
 //! Lists sessions: walk, order, read what is needed, leave out what was not asked for.
 
+mod chosen;
+
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -8,17 +10,20 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use session_core::history::{
-    Depth, FileKind, ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry, SessionKind,
-    SessionRoot, SessionSource, Unresumable,
+    Depth, FileKind, HistoryBase, ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry,
+    SessionKind, SessionRoot, SessionSource, Unresumable,
 };
 use session_core::{NativeId, Timestamp, TranscriptFormat};
 
+use self::chosen::Chosen;
 use crate::find::{Twin, is_absent, packed_twin};
 use crate::index::{Fresh, Index};
 use crate::parts::{Files, belong_together, tell_apart};
+use crate::plain::Plain;
 use crate::pool;
 use crate::read::{Buffers, Digested, Reader};
-use crate::scope::{Scoped, real};
+use crate::scope::real;
+use crate::stamp::Stamp;
 use crate::titles::Titles;
 use crate::walk::{Seen, Walk, Walked, notice};
 
@@ -34,6 +39,8 @@ pub(crate) struct Lister<'a> {
     pub(crate) count: &'a AtomicU64,
     /// The clock that files are stamped by.
     pub(crate) clock: fn() -> i64,
+    /// Folders that a search need not read again.
+    pub(crate) plain: &'a Plain,
 }
 
 /// All files with one id, the one to be listed first.
@@ -42,7 +49,8 @@ type Copies = Vec<Seen>;
 /// What became of a session's files.
 #[derive(Debug, Default)]
 struct Examined {
-    entry: Option<SessionEntry>,
+    /// In a box, since entries are large, and are handed on and sorted.
+    entry: Option<Box<SessionEntry>>,
     /// When its file was written, in milliseconds.
     written: i64,
     /// Which of the files were read, and what an index should know of them.
@@ -75,6 +83,7 @@ impl Lister<'_> {
             only: None,
             names: &[],
             limit: self.limit,
+            plain: None,
         };
         let Walked { mut files, mut notices } = walk.run(roots);
         let complete = notices.is_empty();
@@ -100,12 +109,27 @@ impl Lister<'_> {
         let mut step = query.limit.map_or(rest.len(), |limit| limit.max(FIRST));
         while !rest.is_empty() {
             let (now, later) = rest.split_at(step.min(rest.len()));
-            let examined = pool::map(now, GRAIN, Buffers::default, |buffers, copies| {
+            // What is indexed is not worth a thread.
+            let mut unknown = Vec::new();
+            for copies in now {
+                match listed(&reader, copies, query) {
+                    Some(mut examined) => {
+                        if let Some(entry) = &mut examined.entry {
+                            titles.give(entry);
+                        }
+                        chosen.add(examined);
+                    }
+                    None => unknown.push(copies),
+                }
+            }
+            let examined = pool::map(&unknown, GRAIN, Buffers::default, |buffers, copies| {
                 examine(&reader, buffers, copies, query)
             });
             for mut examined in examined {
                 fresh.extend(examined.fresh.drain(..));
-                examined.entry.iter_mut().for_each(|entry| titles.give(entry));
+                if let Some(entry) = &mut examined.entry {
+                    titles.give(entry);
+                }
                 chosen.add(examined);
             }
             (rest, step) = (later, step.saturating_mul(2));
@@ -162,15 +186,17 @@ impl Lister<'_> {
             only: Some(id),
             names: &names,
             limit: self.limit,
+            plain: Some(self.plain).filter(|_| !names.is_empty()),
         };
-        let mut walked = walk.probe(roots);
-        if walked.files.is_empty() {
-            walked = walk.run(roots);
-        }
+        let mut walked = walk.search(roots);
         let places = Files::new(self.format, roots, walk.state_dir, self.limit);
         tell_apart(&places, &mut walked.files);
         walked.files.retain(|seen| seen.file.id == *id);
-        let titles = Titles::read(self.format, state_dir, walk.state_dir, &mut Vec::new());
+        let titles = if walked.files.is_empty() {
+            Titles::default()
+        } else {
+            Titles::read(self.format, state_dir, walk.state_dir, &mut Vec::new())
+        };
         let index = Index::default();
         let reader = Reader {
             format: self.format,
@@ -189,7 +215,7 @@ impl Lister<'_> {
         let mut buffers = Buffers::default();
         let mut entries: Vec<_> = copies
             .into_iter()
-            .filter_map(|seen| examine(&reader, &mut buffers, &[seen], &query).entry)
+            .filter_map(|seen| examine(&reader, &mut buffers, &[seen], &query).entry.map(|entry| *entry))
             .collect();
         entries.iter_mut().for_each(|entry| titles.give(entry));
         match walked.notices.into_iter().next() {
@@ -245,6 +271,17 @@ fn last_two(path: &Path) -> PathBuf {
     names.iter().collect()
 }
 
+/// What is indexed of a session with one file.
+fn listed(reader: &Reader<'_>, copies: &[Seen], query: &ListQuery) -> Option<Examined> {
+    let [seen] = copies else { return None };
+    let row = reader.row(seen)?;
+    let mut examined = Examined::default();
+    let base = row.base.map(|id| HistoryBase { id: NativeId::new(id), end: None });
+    let entry = Box::new(row.entry(&seen.file, source_of(seen, query)));
+    examined.take(reader, seen, entry, base.as_ref(), seen.stamp);
+    Some(examined)
+}
+
 /// Reads the first of the files that can be read.
 fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &ListQuery) -> Examined {
     let mut examined = Examined::default();
@@ -256,42 +293,31 @@ fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &
             }
             continue;
         }
-        let source = SessionSource { path: seen.path.clone(), state_dir: query.state_dir.clone() };
+        if let Some(indexed) = listed(reader, std::slice::from_ref(seen), query) {
+            examined = Examined { notices: examined.notices, fresh: examined.fresh, ..indexed };
+            continue;
+        }
         match reader.digest(buffers, seen) {
             Ok(Digested { digest, stamp, fresh, in_part }) => {
-                let mut entry = digest.entry(&seen.file, source);
-                if digest.base().is_some_and(|base| reader.files.base(base).is_none()) {
-                    entry.resumable = Resumability::No(Unresumable::BaseMissing);
-                }
+                let entry = Box::new(digest.entry(&seen.file, source_of(seen, query)));
+                examined.take(reader, seen, entry, digest.base(), stamp);
                 if in_part {
                     let kind = NoticeKind::PackedInPart;
                     examined.notices.push(Notice { path: seen.path.clone(), offset: None, kind });
                 }
-                entry.bytes = Some(stamp.size);
-                examined.written = stamp.modified / 1_000_000;
-                if entry.updated.is_some_and(|time| time.as_millis().saturating_sub(examined.written) > AHEAD)
-                {
-                    let kind = NoticeKind::TimeAhead;
-                    examined.notices.push(Notice { path: seen.path.clone(), offset: None, kind });
-                }
-                entry.updated = entry.updated.or(Some(Timestamp::from_millis(examined.written)));
-                if seen.archived && entry.resumable == Resumability::Yes {
-                    entry.resumable = Resumability::Archived;
-                }
                 examined.fresh.extend(fresh.map(|fresh| (seen.path.clone(), fresh)));
-                examined.entry = Some(entry);
             }
             // It went away meanwhile.
             Err(error) if is_absent(&error) => {}
             Err(error) => {
                 examined.notices.push(notice(&seen.path, &error));
                 if examined.entry.is_none() {
-                    let mut entry = SessionEntry::new(seen.file.id.clone(), source);
+                    let mut entry = SessionEntry::new(seen.file.id.clone(), source_of(seen, query));
                     entry.bytes = Some(seen.stamp.size);
                     examined.written = seen.stamp.modified / 1_000_000;
                     entry.updated = Some(Timestamp::from_millis(examined.written));
                     entry.resumable = Resumability::No(Unresumable::Unreadable);
-                    examined.entry = Some(entry);
+                    examined.entry = Some(Box::new(entry));
                 }
             }
         }
@@ -299,74 +325,39 @@ fn examine(reader: &Reader<'_>, buffers: &mut Buffers, copies: &[Seen], query: &
     examined
 }
 
+fn source_of(seen: &Seen, query: &ListQuery) -> SessionSource {
+    SessionSource { path: seen.path.clone(), state_dir: query.state_dir.clone() }
+}
+
+impl Examined {
+    /// Takes what the content of a file says, and adds what its place and its stamp do.
+    fn take(
+        &mut self,
+        reader: &Reader<'_>,
+        seen: &Seen,
+        mut entry: Box<SessionEntry>,
+        base: Option<&HistoryBase>,
+        stamp: Stamp,
+    ) {
+        if base.is_some_and(|base| reader.files.base(base).is_none()) {
+            entry.resumable = Resumability::No(Unresumable::BaseMissing);
+        }
+        entry.bytes = Some(stamp.size);
+        self.written = stamp.modified / 1_000_000;
+        if entry.updated.is_some_and(|time| time.as_millis().saturating_sub(self.written) > AHEAD) {
+            let kind = NoticeKind::TimeAhead;
+            self.notices.push(Notice { path: seen.path.clone(), offset: None, kind });
+        }
+        entry.updated = entry.updated.or(Some(Timestamp::from_millis(self.written)));
+        if seen.archived && entry.resumable == Resumability::Yes {
+            entry.resumable = Resumability::Archived;
+        }
+        self.entry = Some(entry);
+    }
+}
+
 fn is_unreadable(entry: &SessionEntry) -> bool {
     entry.resumable == Resumability::No(Unresumable::Unreadable)
-}
-
-/// By what a list is ordered: a session was last used when it says so, and not after its file was written; where that is
-/// one time for all files, as in an image, what it says decides.
-type Rank = (i64, i64, i64);
-
-/// What is listed so far.
-struct Chosen<'a> {
-    query: &'a ListQuery,
-    scope: Scoped,
-    ranked: Vec<(Rank, SessionEntry)>,
-    empty: u64,
-    notices: Vec<Notice>,
-    /// Whether something was left out for the limit.
-    cut: bool,
-}
-
-impl<'a> Chosen<'a> {
-    fn new(query: &'a ListQuery, notices: Vec<Notice>) -> Self {
-        Self { query, scope: Scoped::new(&query.scope), ranked: Vec::new(), empty: 0, notices, cut: false }
-    }
-
-    fn add(&mut self, examined: Examined) {
-        self.notices.extend(examined.notices);
-        let Some(entry) = examined.entry else { return };
-        let wanted = match self.query.kinds.as_slice() {
-            [] => entry.kind != SessionKind::Sidechain,
-            kinds => kinds.contains(&entry.kind),
-        };
-        if !wanted || !self.scope.holds(&entry) {
-            return;
-        }
-        if entry.resumable == Resumability::No(Unresumable::Empty) {
-            self.empty += 1;
-            if !self.query.with_empty {
-                return;
-            }
-        }
-        let updated = entry.updated.map_or(examined.written, Timestamp::as_millis);
-        self.ranked.push(((updated.min(examined.written), updated, examined.written), entry));
-    }
-
-    /// Whether nothing that was written at that time or before can be among what the limit leaves.
-    fn is_full(&self, next: i64) -> bool {
-        let Some(limit) = self.query.limit else { return false };
-        limit == 0 || self.ranked.iter().filter(|((used, ..), _)| *used > next).count() >= limit
-    }
-
-    fn listing(mut self, roots: &[SessionRoot]) -> Listing {
-        self.ranked.sort_by(|(one, a), (other, b)| {
-            other
-                .cmp(one)
-                .then_with(|| a.id.as_str().cmp(b.id.as_str()))
-                .then_with(|| a.source.path.cmp(&b.source.path))
-        });
-        if let Some(limit) = self.query.limit {
-            self.cut |= self.ranked.len() > limit;
-            self.ranked.truncate(limit);
-        }
-        if self.cut {
-            let path = roots.first().map(|root| root.folder.clone()).unwrap_or_default();
-            self.notices.push(Notice { path, offset: None, kind: NoticeKind::LimitReached });
-        }
-        let sessions = self.ranked.into_iter().map(|(_, entry)| entry).collect();
-        Listing { sessions, empty: self.empty, notices: self.notices, ..Listing::default() }
-    }
 }
 
 /// Keeps what was read, where that is worth it. A failure makes the next list slower, and nothing else.

@@ -20,7 +20,8 @@ fn list_by(rooms: &Rooms, index: Option<&Path>, clock: fn() -> i64, query: &List
     let count = AtomicU64::new(0);
     let index = index.map(|path| (path, "talk"));
     let format = Talk::default();
-    let lister = Lister { format: &format, limit: 1000, index, count: &count, clock };
+    let plain = Plain::default();
+    let lister = Lister { format: &format, limit: 1000, index, count: &count, clock, plain: &plain };
     let listing = lister.list(query, &format.roots(Some(rooms.dir())));
     (listing, count.into_inner())
 }
@@ -205,6 +206,7 @@ fn an_index_of_another_format_is_not_used() {
         index: Some((&index, "another")),
         count: &count,
         clock: later,
+        plain: &Plain::default(),
     };
     lister.list(&rooms.query(), &format.roots(Some(rooms.dir())));
     assert!(count.into_inner() > 0);

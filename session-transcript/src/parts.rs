@@ -48,7 +48,7 @@ impl<'a> Files<'a> {
 
     fn all(&self) -> HashMap<NativeId, PathBuf> {
         let Self { format, state_dir, limit, .. } = *self;
-        let walk = Walk { format, state_dir, sidechains: true, only: None, names: &[], limit };
+        let walk = Walk { format, state_dir, sidechains: true, only: None, names: &[], limit, plain: None };
         let mut files = walk.run(self.roots).files;
         // The newest one of an id stays; of one and the same file, the one that is not packed.
         files.sort_by_key(|seen| (!seen.file.packed, seen.stamp.modified));
@@ -82,7 +82,7 @@ pub(crate) fn header(path: &Path, state_dir: Option<&Path>) -> io::Result<Option
 /// Gives files that have the name of a segment, and hold the whole of a session, the id of that one.
 pub(crate) fn tell_apart(files: &Files<'_>, seen: &mut [Seen]) {
     for seen in seen {
-        let Some(id) = segment(files.format, &seen.path) else { continue };
+        let Some(id) = seen.segment.clone() else { continue };
         // One that cannot be read stays what its name says.
         let header = header(&seen.path, files.state_dir).ok().flatten();
         if header.is_some_and(|header| files.format.base(&header).is_none()) {

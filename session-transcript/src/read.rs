@@ -12,7 +12,7 @@ use session_core::history::FileKind;
 
 use crate::find::{is_inside, options};
 pub(crate) use crate::fold::Buffers;
-use crate::fold::{Digest, FIRST, Folded};
+use crate::fold::{Digest, FIRST, Folded, Row};
 use crate::index::{Fresh, Index, Known, Stored};
 use crate::packed::Content;
 use crate::parts::Files;
@@ -74,17 +74,34 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
+impl Counted<'_, File> {
+    #[cfg(unix)]
+    fn read_there(&mut self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        use std::os::unix::fs::FileExt as _;
+
+        let length = self.inner.read_at(buffer, at)?;
+        self.here += length as u64;
+        self.all.fetch_add(length as u64, Ordering::Relaxed);
+        Ok(length)
+    }
+
+    #[cfg(not(unix))]
+    fn read_there(&mut self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+        self.inner.seek(SeekFrom::Start(at))?;
+        self.read(buffer)
+    }
+}
+
 impl Reader<'_> {
+    /// What is indexed of a file that did not change since.
+    pub(crate) fn row(&self, seen: &Seen) -> Option<Row<'_>> {
+        let stored = self.index.get(&seen.path)?;
+        (stored.known.trusted && stored.known.stamp == seen.stamp).then(|| stored.row())?
+    }
+
     /// What a file holds, by as little reading as will do.
     pub(crate) fn digest(&self, buffers: &mut Buffers, seen: &Seen) -> io::Result<Digested> {
         let stored = self.index.get(&seen.path);
-        if let Some(stored) = stored
-            && stored.known.trusted
-            && stored.known.stamp == seen.stamp
-            && let Some(digest) = stored.digest()
-        {
-            return Ok(Digested::new(digest, seen.stamp));
-        }
         let (file, stamp, taken) = self.open(seen)?;
         let mut file = Counted { inner: file, here: 0, all: self.count };
         if seen.file.packed
@@ -125,7 +142,10 @@ impl Reader<'_> {
             sidechain: seen.file.kind == FileKind::Sidechain,
             guard: guard(&mut file, digest.folded)?,
         };
-        Ok(Digested { fresh: Fresh::new(known, &digest, file.here), ..Digested::new(digest, stamp) })
+        Ok(Digested {
+            fresh: Fresh::new(known, &digest, &seen.file, file.here),
+            ..Digested::new(digest, stamp)
+        })
     }
 
     fn open(&self, seen: &Seen) -> io::Result<(File, Stamp, i64)> {
@@ -178,11 +198,11 @@ impl Reader<'_> {
 
 /// Reads so many bytes from there on, as far as they are there, behind what the buffer holds.
 fn read_at(file: &mut Counted<'_, File>, at: u64, length: u64, into: &mut Vec<u8>) -> io::Result<()> {
-    file.inner.seek(SeekFrom::Start(at))?;
-    let mut end = into.len();
+    let begin = into.len();
+    let mut end = begin;
     into.resize(end + usize::try_from(length).map_err(io::Error::other)?, 0);
     while end < into.len() {
-        match file.read(&mut into[end..]) {
+        match file.read_there(&mut into[end..], at + (end - begin) as u64) {
             Ok(0) => break,
             Ok(read) => end += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

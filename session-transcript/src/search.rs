@@ -102,6 +102,7 @@ impl Searcher<'_> {
             only: None,
             names: &[],
             limit,
+            plain: None,
         };
         let mut walked = walk.run(roots);
         for notice in walked.notices {

@@ -1,5 +1,6 @@
 //! All session files below some folders, by their names and stamps alone: nothing is opened.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use session_core::{NativeId, TranscriptFormat};
 
 use crate::find::{is_absent, is_same};
 use crate::parts::segment;
+use crate::plain::{Plain, Stamped};
 use crate::pool;
 use crate::stamp::Stamp;
 
@@ -20,6 +22,8 @@ pub(crate) struct Seen {
     pub(crate) file: SessionFile,
     pub(crate) stamp: Stamp,
     pub(crate) archived: bool,
+    /// The segment's id, where the name tells one.
+    pub(crate) segment: Option<NativeId>,
 }
 
 /// What was seen.
@@ -43,6 +47,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) names: &'a [String],
     /// How many entries of folders are looked at.
     pub(crate) limit: usize,
+    /// What is known of folders, for a search by names.
+    pub(crate) plain: Option<&'a Plain>,
 }
 
 /// A folder to look into.
@@ -85,8 +91,13 @@ impl Walk<'_> {
                 Err(error) => walked.notices.push(notice(folder, &error)),
             }
         }
+        self.levels(level, &left, &mut walked);
+        walked
+    }
+
+    fn levels(&self, mut level: Vec<Folder>, left: &AtomicUsize, walked: &mut Walked) {
         while !level.is_empty() {
-            let looked = pool::map(&level, 2, || (), |(), folder| self.look(folder, &left));
+            let looked = pool::map(&level, 2, || (), |(), folder| self.look(folder, left));
             level.clear();
             for Looked { folders, found } in looked {
                 level.extend(folders);
@@ -94,44 +105,87 @@ impl Walk<'_> {
                 walked.notices.extend(found.notices);
             }
         }
+    }
+
+    /// Looks for the one session at the places that its id alone tells: in each root, and in each folder of one. Where it is
+    /// at none of these, everywhere.
+    pub(crate) fn search(&self, roots: &[SessionRoot]) -> Walked {
+        // An id that is a path is none.
+        let is_name = |name: &String| Path::new(name).file_name() == Some(OsStr::new(name));
+        if self.names.is_empty() || !self.names.iter().all(is_name) {
+            return self.run(roots);
+        }
+        let mut walked = Walked::default();
+        let mut deeper = Some(Vec::new());
+        for root in roots {
+            match self.is_outside(&root.folder) {
+                Ok(false) => self.probe(root, &mut walked, &mut deeper),
+                Err(error) if is_absent(&error) => {}
+                _ => deeper = None,
+            }
+        }
+        if !walked.files.is_empty() {
+            return walked;
+        }
+        match deeper {
+            Some(deeper) => self.levels(deeper, &AtomicUsize::new(self.limit), &mut walked),
+            None => walked = self.run(roots),
+        }
         walked
     }
 
-    /// Looks for the one session at the places that its id alone tells: in each root, and in each folder of one.
-    pub(crate) fn probe(&self, roots: &[SessionRoot]) -> Walked {
-        let mut walked = Walked::default();
-        for SessionRoot { folder, depth, archived } in roots {
-            let mut probe = |folder: &Path, below: &Path| {
-                for name in self.names {
-                    let file = self.format.session_file(&below.join(name));
-                    // An id that is a path is none.
-                    let Some(file) = file.filter(|file| self.wants(&below.join(name), file)) else {
-                        continue;
-                    };
-                    let path = folder.join(name);
-                    let metadata = match path.symlink_metadata() {
-                        Ok(metadata) if metadata.is_symlink() => self.through_link(&path),
-                        metadata => metadata,
-                    };
-                    walked.add(path, metadata, *archived, file);
-                }
+    /// Collects the folders that have to be read; `None`: all, from the root on.
+    fn probe(&self, root: &SessionRoot, walked: &mut Walked, deeper: &mut Option<Vec<Folder>>) {
+        let SessionRoot { folder, depth, archived } = root;
+        self.probe_in(folder, Path::new(""), *archived, walked);
+        let Ok(children) = fs::read_dir(folder) else {
+            *deeper = None;
+            return;
+        };
+        let mut path = folder.clone();
+        for child in children {
+            let Ok((child, kind)) = child.and_then(|child| child.file_type().map(|kind| (child, kind)))
+            else {
+                *deeper = None;
+                continue;
             };
-            if !matches!(self.is_outside(folder), Ok(false)) {
+            if kind.is_file() || *depth == 0 {
                 continue;
             }
-            probe(folder, Path::new(""));
-            let Ok(children) = fs::read_dir(folder) else { continue };
-            for child in children.flatten().filter(|_| *depth > 0) {
-                let (name, kind) = (child.file_name(), child.file_type());
-                let enters = kind.is_ok_and(|kind| {
-                    kind.is_dir() || (kind.is_symlink() && self.state_dir.is_none() && child.path().is_dir())
-                });
-                if enters && self.format.folder(Path::new(&name)) == FolderKind::Sessions {
-                    probe(&child.path(), Path::new(&name));
+            let name = child.file_name();
+            path.push(&name);
+            // What to do with a link is for the walk to say, where nothing is found without.
+            if !kind.is_dir() {
+                *deeper = None;
+            }
+            let enters = kind.is_dir() || (kind.is_symlink() && self.state_dir.is_none() && path.is_dir());
+            if enters && self.format.folder(Path::new(&name)) == FolderKind::Sessions {
+                self.probe_in(&path, Path::new(&name), *archived, walked);
+                if let Some(deeper) = deeper
+                    && !self.plain.is_some_and(|plain| plain.knows(&path))
+                {
+                    let (path, below) = (path.clone(), PathBuf::from(name));
+                    deeper.push(Folder { path, below, depth: *depth - 1, archived: *archived });
                 }
             }
+            path.pop();
         }
-        walked
+    }
+
+    fn probe_in(&self, folder: &Path, below: &Path, archived: bool, walked: &mut Walked) {
+        for name in self.names {
+            let path = folder.join(name);
+            let metadata = match path.symlink_metadata() {
+                // What stands for nearly all folders.
+                Err(error) if is_absent(&error) => continue,
+                Ok(metadata) if metadata.is_symlink() => self.through_link(&path),
+                metadata => metadata,
+            };
+            let below = below.join(name);
+            if let Some(file) = self.format.session_file(&below).filter(|file| self.wants(&below, file)) {
+                walked.add(path, metadata, archived, (file, self.format.segment(name)));
+            }
+        }
     }
 
     fn is_outside(&self, path: &Path) -> io::Result<bool> {
@@ -141,6 +195,7 @@ impl Walk<'_> {
 
     fn look(&self, folder: &Folder, left: &AtomicUsize) -> Looked {
         let mut looked = Looked::default();
+        let before = self.plain.map(|_| Stamped::of(&folder.path));
         let children = match fs::read_dir(&folder.path) {
             Ok(children) => children,
             Err(error) => {
@@ -151,6 +206,8 @@ impl Walk<'_> {
                 return looked;
             }
         };
+        // One path for all children: most of them are files, and every one is asked for by its path below the root.
+        let mut below = folder.below.clone();
         for child in children {
             if left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err() {
                 let kind = NoticeKind::LimitReached;
@@ -158,29 +215,39 @@ impl Walk<'_> {
                 return looked;
             }
             match child {
-                Ok(child) => self.child(folder, &child, &mut looked),
+                Ok(child) => {
+                    let name = child.file_name();
+                    below.push(&name);
+                    self.child(folder, &child, (&name, &below), &mut looked);
+                    below.pop();
+                }
                 Err(error) => {
                     looked.found.notices.push(notice(&folder.path, &error));
                     return looked;
                 }
             }
         }
+        if let (Some(plain), Some(Some(before))) = (self.plain, before)
+            && looked.folders.is_empty()
+            && looked.found.notices.is_empty()
+        {
+            plain.learn(&folder.path, &before);
+        }
         looked
     }
 
-    fn child(&self, folder: &Folder, child: &DirEntry, looked: &mut Looked) {
+    fn child(&self, folder: &Folder, child: &DirEntry, (name, below): (&OsStr, &Path), looked: &mut Looked) {
         let Ok(kind) = child.file_type() else { return };
-        let name = child.file_name();
-        if kind.is_file() && !self.names.is_empty() && !self.names.iter().any(|wanted| name == **wanted) {
+        if kind.is_file() && !self.names.is_empty() && !self.names.iter().any(|wanted| name == &**wanted) {
             return;
         }
-        let below = folder.below.join(name);
-        if let Some(file) = self.format.session_file(&below) {
-            if self.wants(&below, &file) {
-                let path = child.path();
+        if let Some(file) = self.format.session_file(below) {
+            if self.wants(below, &file) {
+                let path = folder.path.join(name);
                 let linked = kind.is_symlink();
                 let metadata = if linked { self.through_link(&path) } else { child.metadata() };
-                looked.found.add(path, metadata, folder.archived, file);
+                let segment = name.to_str().and_then(|name| self.format.segment(name));
+                looked.found.add(path, metadata, folder.archived, (file, segment));
             }
             return;
         }
@@ -190,10 +257,10 @@ impl Walk<'_> {
             FolderKind::Other => false,
         };
         let Some(depth) = folder.depth.checked_sub(1) else { return };
-        if !(kind.is_dir() || kind.is_symlink()) || !holds(&below) {
+        if !(kind.is_dir() || kind.is_symlink()) || !holds(below) {
             return;
         }
-        let path = child.path();
+        let path = folder.path.join(name);
         if kind.is_symlink() {
             match fs::metadata(&path) {
                 Ok(metadata) if !metadata.is_dir() => return,
@@ -206,7 +273,7 @@ impl Walk<'_> {
                 Err(error) => return looked.found.notices.push(notice(&path, &error)),
             }
         }
-        looked.folders.push(Folder { path, below, depth, archived: folder.archived });
+        looked.folders.push(Folder { path, below: below.to_owned(), depth, archived: folder.archived });
     }
 
     fn wants(&self, below: &Path, file: &SessionFile) -> bool {
@@ -227,10 +294,16 @@ impl Walk<'_> {
 }
 
 impl Walked {
-    fn add(&mut self, path: PathBuf, metadata: io::Result<Metadata>, archived: bool, file: SessionFile) {
+    fn add(
+        &mut self,
+        path: PathBuf,
+        metadata: io::Result<Metadata>,
+        archived: bool,
+        (file, segment): (SessionFile, Option<NativeId>),
+    ) {
         match metadata {
             Ok(metadata) if metadata.is_file() => {
-                self.files.push(Seen { path, file, stamp: Stamp::of(&metadata), archived });
+                self.files.push(Seen { path, file, stamp: Stamp::of(&metadata), archived, segment });
             }
             Ok(_) => self.notices.push(notice(&path, "it is no regular file")),
             // It went away, or the link leads nowhere.

@@ -86,7 +86,7 @@ impl Parts<'_> {
             return 0;
         }
         let mut part = Part::default();
-        let taken = part.lines(self.format, bytes, 0, enough);
+        let taken = part.lines(self.format, bytes, 0, &|line| self.format.glance(line), enough);
         self.digest.take(part, 0, false);
         taken
     }
@@ -110,7 +110,7 @@ impl Parts<'_> {
         while end > 0 && (!known || left.contains(&true)) {
             let begin = memchr::memrchr(b'\n', &bytes[..end - 1]).map_or(0, |end| end + 1);
             let mut part = Part::default();
-            part.lines(self.format, &bytes[begin..end], 0, |_| false);
+            part.lines(self.format, &bytes[begin..end], 0, &|line| self.format.glance(line), |_| false);
             let talk = &part.notes.main;
             let tells = [
                 part.notes.updated.is_some(),

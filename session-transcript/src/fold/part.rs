@@ -42,6 +42,9 @@ pub(super) enum Tail {
     Torn,
 }
 
+/// What a line says.
+type Facts<'f, 'a> = dyn Fn(&'a [u8]) -> Option<LineFacts<'a>> + 'f;
+
 impl Part {
     /// Reads some lines. `last`: whether the file ends with them.
     pub(super) fn read(format: &dyn TranscriptFormat, block: &Block) -> Self {
@@ -56,21 +59,24 @@ impl Part {
             debug_assert!(length > 0, "it holds a line");
             return part;
         }
-        part.lines(format, block.bytes(), block.start, |_| false);
+        let facts = |line| format.facts(line);
+        part.lines(format, block.bytes(), block.start, &facts, |_| false);
         part
     }
 
     /// Reads lines until it is enough, and says how many bytes they have.
-    pub(super) fn lines(
+    pub(super) fn lines<'a>(
         &mut self,
         format: &dyn TranscriptFormat,
-        bytes: &[u8],
+        bytes: &'a [u8],
         start: u64,
+        facts: &Facts<'_, 'a>,
         enough: impl Fn(&Self) -> bool,
     ) -> usize {
         let mut begin = 0;
         for end in memchr::memchr_iter(b'\n', bytes) {
-            self.line(format, &bytes[begin..end], start + begin as u64);
+            let line = &bytes[begin..end];
+            self.line(format, line, start + begin as u64, facts(line));
             begin = end + 1;
             if enough(self) {
                 return begin;
@@ -83,9 +89,15 @@ impl Part {
     }
 
     /// A line that ended.
-    fn line(&mut self, format: &dyn TranscriptFormat, line: &[u8], offset: u64) {
+    fn line(
+        &mut self,
+        format: &dyn TranscriptFormat,
+        line: &[u8],
+        offset: u64,
+        facts: Option<LineFacts<'_>>,
+    ) {
         self.lines += 1;
-        if let Some(facts) = format.facts(line) {
+        if let Some(facts) = facts {
             self.take(&facts, offset, || format.base(line));
         } else if !line.trim_ascii().is_empty() {
             match recovered(format, line) {

@@ -52,7 +52,7 @@ impl Reader<'_> {
         let sidechain = seen.file.kind == FileKind::Sidechain;
         // Never gone on with: it is packed anew.
         let known = Known { stamp, trusted: !stamp.is_fresh(taken), sidechain, guard: 0 };
-        let fresh = if in_part { None } else { Fresh::new(known, &digest, content.here) };
+        let fresh = if in_part { None } else { Fresh::new(known, &digest, &seen.file, content.here) };
         Ok(Digested { fresh, in_part, ..Digested::new(digest, stamp) })
     }
 
