@@ -85,7 +85,7 @@ impl Parts<'_> {
         if bytes.is_empty() {
             return 0;
         }
-        let mut part = Part::default();
+        let mut part = Part { width: bytes.len() as u64, ..Part::default() };
         let taken = part.lines(self.format, bytes, 0, &|line| self.format.glance(line), enough);
         self.digest.take(part, 0, false);
         taken
@@ -109,7 +109,7 @@ impl Parts<'_> {
         let mut left = [true; 5];
         while end > 0 && (!known || left.contains(&true)) {
             let begin = memchr::memrchr(b'\n', &bytes[..end - 1]).map_or(0, |end| end + 1);
-            let mut part = Part::default();
+            let mut part = Part { width: (end - begin) as u64, ..Part::default() };
             part.lines(self.format, &bytes[begin..end], 0, &|line| self.format.glance(line), |_| false);
             let talk = &part.notes.main;
             let tells = [
