@@ -7,11 +7,11 @@ use crate::plain;
 use crate::world::World;
 
 /// The shortest beginning of an id that is taken for one.
-const PREFIX: usize = 4;
+const PREFIX: usize = 8;
 
 /// Whether a person would be shown the session to go on with it.
 pub(crate) fn is_offered(listed: &ListedSession) -> bool {
-    listed.entry.kind != SessionKind::Sidechain && !matches!(listed.entry.resumable, Resumability::No(_))
+    listed.entry.kind != SessionKind::Sidechain && listed.entry.resumable == Resumability::Yes
 }
 
 /// A session and its place for people.

@@ -33,11 +33,17 @@ struct OfferJson {
 
 pub(crate) async fn run(args: &Resume, world: &World, out: &mut Output) -> Result<(), Failure> {
     let word = args.what.join(" ");
-    if word.is_empty() {
-        return if is_attended(args, out) {
-            picked(args, "", world, out).await
-        } else {
-            offer(args, world, out).await
+    if word.trim().is_empty() {
+        return match args.what.is_empty() {
+            // A variable that is not set, likely.
+            false => Err(Failure::new(Exit::Usage, "the session is named by an empty word")),
+            true if is_attended(args, out) => picked(args, "", world, out).await,
+            // What stands on stdout is run by who asked for one of these.
+            true if args.exec || (args.pick && !out.json) => {
+                let message = "a session is picked at a terminal: name one, or ask for the list without --pick and --exec";
+                Err(Failure::new(Exit::Usage, message))
+            }
+            true => offer(args, world, out).await,
         };
     }
     out.progress("looking for the session …");

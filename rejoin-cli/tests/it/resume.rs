@@ -101,3 +101,15 @@ fn without_a_terminal_what_could_be_continued_is_a_list() {
     let told = machine.rejoin(&["resume", "--scope", "here", "--json"]).ok().json();
     assert_eq!(told["sessions"].as_array().unwrap().len(), 3, "{told}");
 }
+
+#[test]
+fn what_is_not_a_line_to_be_run_never_stands_where_it_would_be() {
+    let machine = Machine::with_sessions();
+    // Nobody is at a terminal here, so nobody can pick.
+    for words in [&["resume", "--pick"][..], &["resume", "--exec"], &["resume", ""], &["resume", " "]] {
+        let said = machine.rejoin(words);
+        assert_eq!((said.code, said.stdout.as_str()), (2, ""), "{said:?}");
+        assert!(!said.stderr.is_empty());
+    }
+    assert!(machine.rejoin(&["resume"]).ok().stdout.contains(&LOGIN[..8]));
+}
