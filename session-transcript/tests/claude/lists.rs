@@ -214,6 +214,8 @@ async fn a_quick_list_finds_a_given_name_behind_the_first_prompt() {
     lines[0]["cwd"] = json!("/work");
     for n in 0..400 {
         lines.push(user(&format!("u{}", n + 1), Some(&format!("u{n}")), &"more ".repeat(80)));
+        // Without a time at the end, all of the file would be read for one.
+        lines[n + 2]["timestamp"] = json!("2026-03-01T10:00:00.000Z");
     }
     lines.push(json!({"type": "ai-title", "aiTitle": "made up"}));
     std::fs::write(project.join(format!("{SESSION}.jsonl")), text(&lines)).unwrap();
