@@ -18,7 +18,7 @@ impl Sessions {
     /// # async fn example(sessions: rejoin::Sessions) -> Result<(), Box<dyn std::error::Error>> {
     /// use rejoin::{Answer, Relocation, Seek, Wanted};
     ///
-    /// let seek = Seek::new(Wanted::Text("fix the login".into()), "/work/demo");
+    /// let seek = Seek::new(Wanted::Text("fix the login".into()), "/w/demo");
     /// let located = sessions.locate(&seek).await?;
     /// match &located.answer {
     ///     Answer::Found { hit, .. } => println!("{}", hit.session.entry.label()),

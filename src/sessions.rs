@@ -112,7 +112,8 @@ impl Sessions {
         self.0.page(session, query).await
     }
 
-    /// Reads a session that was listed as a whole, in bounded memory, for what can be had back of its state.
+    /// Reads a session that was listed as a whole, for what can be had back of its state. Memory grows with the number of its
+    /// records, not with their size.
     ///
     /// # Errors
     /// [`HistoryError`]: no such agent, or it cannot be read.

@@ -163,11 +163,10 @@ mod tests {
         let invocation = Invocation {
             program: Program::new("claude"),
             args: vec!["--resume".into(), "0f3a".into()],
-            cwd: "/work/it's \u{1b}here".into(),
+            cwd: "/w/it's \u{1b}here".into(),
             changes: vec![EnvChange::set("CLAUDE_CONFIG_DIR", "/a b"), EnvChange::remove("X")],
         };
-        let expected =
-            r"cd $'/work/it\047s \033here' && env -u X CLAUDE_CONFIG_DIR='/a b' claude --resume 0f3a";
+        let expected = r"cd $'/w/it\047s \033here' && env -u X CLAUDE_CONFIG_DIR='/a b' claude --resume 0f3a";
         assert_eq!(invocation.line(), expected);
     }
 }

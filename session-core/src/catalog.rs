@@ -219,7 +219,8 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
         Ok(Relocated::Refused(Refusal::Unsupported("its sessions cannot be relocated from here".to_owned())))
     }
 
-    /// Reads a session whole, in bounded memory, for what can be had back of its state.
+    /// Reads a session whole, for what can be had back of its state. Memory may grow with the number of its records, not with
+    /// their size.
     ///
     /// # Errors
     /// [`CatalogError`] when it cannot be read, or this catalog does not restore.

@@ -20,7 +20,7 @@ fn file() -> Vec<u8> {
         let (id, parent) = (uuid(at), at.checked_sub(if at == 21 { 3 } else { 1 }).map(uuid));
         let parent = parent.map_or("null".to_owned(), |parent| format!("\"{parent}\""));
         let common = format!(
-            r#""uuid":"{id}","timestamp":"2026-03-01T10:00:{at:02}.000Z","cwd":"/work/{}","gitBranch":"b{}""#,
+            r#""uuid":"{id}","timestamp":"2026-03-01T10:00:{at:02}.000Z","cwd":"/w/{}","gitBranch":"b{}""#,
             at / 20,
             at / 15
         );

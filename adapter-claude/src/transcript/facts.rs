@@ -267,7 +267,8 @@ fn is_returned(content: &[u8]) -> bool {
     returned
 }
 
-fn usage(json: &mut Json<'_>) -> Option<Option<Usage>> {
+/// The tokens of a message; none where it is no object.
+pub(super) fn usage(json: &mut Json<'_>) -> Option<Option<Usage>> {
     let mut usage = (json.peek()? == b'{').then(Usage::default);
     json.object(|json, key| {
         let Some(usage) = &mut usage else { return json.skip() };

@@ -356,7 +356,7 @@ pub(crate) const DOCUMENTS: &[Shape] = &[
             ("version", "string", "of this command"),
             ("store", "object?", "where the store is"),
             ("store.base", "string", "the folder that holds it"),
-            ("store.found_by", "string", "`option`, `variable`, `above`, `home`"),
+            ("store.found_by", "string", "`option`, `variable`, `home`"),
             ("store.exists", "bool", "whether it is there"),
             ("cache", "string?", "the folder of the indexes"),
             ("agents[].agent", "string", "an agent"),

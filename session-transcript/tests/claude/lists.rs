@@ -139,7 +139,7 @@ fn a_file_where_all_is_a_helpers_is_a_helpers() {
     }
     // A helper inside of a main conversation says nothing of it.
     let mut other = helper(user("h", None, "helper's task"));
-    other["cwd"] = json!("/work/tree");
+    other["cwd"] = json!("/w/tree");
     let found = entry(&[other.clone(), user("u", None, "mine"), other]);
     assert_eq!(
         (found.first_prompt.as_deref(), found.turns, found.kind),

@@ -101,7 +101,7 @@ impl Writer {
             text: Vec::new(),
             truth: Truth::default(),
             sidechain: false,
-            cwd: format!("/work/{number}"),
+            cwd: format!("/w/{number}"),
             branch: "main".into(),
             way: Vec::new(),
             before: 0,

@@ -64,7 +64,7 @@ pub(crate) fn session(seed: u64, trap: Trap) -> (Vec<u8>, Truth) {
             writer.rewind();
         }
         if trap == Trap::Moved && turn == 1 {
-            (writer.cwd, writer.branch) = ("/work/other tree".into(), "feat/x".into());
+            (writer.cwd, writer.branch) = ("/w/other tree".into(), "feat/x".into());
         }
         writer.prompt();
         for _ in 0..writer.dice.below(4) {

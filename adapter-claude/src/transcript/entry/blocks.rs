@@ -4,6 +4,7 @@ use serde_json::Value;
 use session_core::history::Block;
 use session_core::{Usage, without_lone_surrogates};
 
+use crate::transcript::facts::usage;
 use crate::transcript::json::Json;
 
 /// Memory that a value may take as a tree. One that would take more stays the text that it is.
@@ -100,25 +101,6 @@ impl Message {
         })?;
         Some(Some(read))
     }
-}
-
-fn usage(json: &mut Json<'_>) -> Option<Option<Usage>> {
-    if json.peek()? != b'{' {
-        return json.skip().map(|()| None);
-    }
-    let mut usage = Usage::default();
-    json.object(|json, key| {
-        let count = match key {
-            b"input_tokens" => &mut usage.input_tokens,
-            b"output_tokens" => &mut usage.output_tokens,
-            b"cache_read_input_tokens" => &mut usage.cache_read_tokens,
-            b"cache_creation_input_tokens" => &mut usage.cache_write_tokens,
-            _ => return json.skip(),
-        };
-        *count = json.maybe_number()?.unwrap_or(0);
-        Some(())
-    })?;
-    Some(Some(usage))
 }
 
 impl Content {
