@@ -72,7 +72,9 @@ async fn a_locked_database_is_waited_for_and_then_called_busy() {
         one(&home, "opencode-beta.db", "ses_2");
         let writer = Connection::open(&path).unwrap();
         writer.pragma_update(None, "journal_mode", mode).unwrap();
-        writer.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
+        writer
+            .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM message")
+            .unwrap();
         let listing = home.list().await;
         assert_eq!(ids(&listing), ["ses_2"], "{mode}: the others are listed");
         let [notice] = listing.notices.as_slice() else { panic!("{:?}", listing.notices) };
@@ -199,5 +201,33 @@ async fn a_view_without_end_costs_a_list_no_more_than_its_time() {
         assert!(ids(&listing).contains(&"ses_2"), "{table}");
         assert!(!listing.is_complete(), "{table}: {:?}", listing.notices);
         assert!(listing.sessions.iter().all(|entry| entry.id.as_str() == "ses_2" || !entry.exact), "{table}");
+    }
+}
+
+/// The system takes all locks of a process from a file as soon as the process closes the file, by whatever handle.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_lock_of_the_caller_outlives_every_look() {
+    use std::os::unix::fs::MetadataExt as _;
+    for mode in ["WAL", "DELETE"] {
+        let home = Home::new();
+        let path = one(&home, "opencode.db", "ses_1");
+        let inode = format!(":{} ", path.metadata().unwrap().ino());
+        let locks = || {
+            let all = std::fs::read_to_string("/proc/locks").unwrap();
+            all.lines().filter(|line| line.contains(&inode) && line.contains("POSIX")).count()
+        };
+        let writer = Connection::open(&path).unwrap();
+        writer.pragma_update(None, "journal_mode", mode).unwrap();
+        writer.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
+        let before = locks();
+        assert!(before > 0, "{mode}");
+        let source = SessionSource { path: path.clone(), state_dir: None };
+        let id = NativeId::new("ses_1");
+        drop(home.list().await);
+        drop(home.catalog().find(&id, None).await);
+        drop(home.catalog().restore(&id, &source).await);
+        drop(home.catalog().page(&id, &source, &PageQuery::Last { turns: 1 }).await);
+        assert_eq!(locks(), before, "{mode}");
     }
 }

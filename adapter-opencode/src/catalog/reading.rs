@@ -1,12 +1,14 @@
 //! Reads databases of the agent without leaving anything beside them.
 //!
 //! A database with a log (WAL) is opened by SQLite with two files beside it, which it makes where they are missing, and
-//! then leaves there. Without a log there is nothing to be found in them: such a database is read as one that does not
-//! change, and read once more, in the common way, where it did change meanwhile.
+//! then leaves there. Where neither a log nor a journal lies beside a database, there is nothing to be found in them: it
+//! is read as one that does not change, and read once more, in the common way, where it did change meanwhile.
+//!
+//! SQLite alone opens these files: the system takes all locks of a process from a file when the process closes it, by
+//! whatever handle, and so the locks of a connection that the caller holds.
 
-use std::io::Read as _;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::Connection;
 
@@ -21,32 +23,34 @@ pub(super) fn read<T, E: From<Ailment>>(
     work: impl Fn(&Connection) -> Result<T, E>,
 ) -> Result<Option<T>, E> {
     let Some(real) = check(path, state)? else { return Ok(None) };
-    let with_log = has_log_format(&real)?;
-    let log = beside(&real, "-wal");
-    let has_log = || log.symlink_metadata().is_ok();
-    if with_log && cfg!(unix) {
-        let before = Stamp::of(&real)?;
-        if !has_log() {
-            let opened = connect(&real, Way::Unchanging, until).map_err(Ailment::from);
-            let done = opened.map_err(E::from).and_then(|connection| work(&connection));
-            if !has_log() && Stamp::of(&real)? == before {
-                return done.map(Some);
-            }
+    let is_idle =
+        || ["-wal", "-journal"].iter().all(|suffix| beside(&real, suffix).symlink_metadata().is_err());
+    if cfg!(unix) && is_idle() {
+        let before = Stamp::settled(&real)?;
+        let opened = connect(&real, Way::Unchanging, until).map_err(Ailment::from);
+        let done = opened.map_err(E::from).and_then(|connection| work(&connection));
+        if is_idle() && Stamp::of(&real)? == before {
+            return done.map(Some);
         }
     }
     let connection = connect(&real, Way::Reading, until).map_err(Ailment::from)?;
-    if with_log {
+    let journal: String =
+        connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)).map_err(Ailment::from)?;
+    if journal == "wal" {
         // Without a log, a view held for long would be in the way of writers.
         connection.execute_batch("BEGIN").map_err(Ailment::from)?;
     }
     work(&connection).map(Some)
 }
 
+/// How coarse the clock of a file system may be: a second write within that time leaves the stamp of the first.
+const TICK: Duration = Duration::from_millis(20);
+
 /// What tells that a file was written to.
 #[derive(PartialEq)]
 struct Stamp {
     bytes: u64,
-    written: Option<std::time::SystemTime>,
+    written: Option<SystemTime>,
     #[cfg(unix)]
     file: (u64, u64),
     #[cfg(unix)]
@@ -67,12 +71,14 @@ impl Stamp {
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         })
     }
-}
 
-/// Whether the database keeps a log, by bytes 18 and 19 of its header.
-#[expect(clippy::disallowed_types, reason = "this room does I/O, on the pool for blocking work")]
-fn has_log_format(path: &Path) -> Result<bool, Ailment> {
-    let mut header = Vec::with_capacity(20);
-    std::fs::File::open(path)?.take(20).read_to_end(&mut header)?;
-    Ok(header.get(18..20) == Some(&[2, 2]))
+    /// The stamp at a time when a write would leave another one: right after one, the clock has to go on first.
+    fn settled(path: &Path) -> Result<Self, Ailment> {
+        let age =
+            |stamp: &Self| stamp.written.and_then(|written| SystemTime::now().duration_since(written).ok());
+        let stamp = Self::of(path)?;
+        let Some(left) = age(&stamp).and_then(|age| TICK.checked_sub(age)) else { return Ok(stamp) };
+        std::thread::sleep(left);
+        Self::of(path)
+    }
 }
