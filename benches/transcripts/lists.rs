@@ -120,53 +120,52 @@ pub(crate) fn claude(bench: &mut Bench<'_>) {
 
 /// L5: beside the same list of the same tree with nothing appended, which is what L2 is.
 fn appended(bench: &mut Bench<'_>, projects: &Path, scratch: &Path) {
-    let name = "L5 list of a tenth, ten appended to; L2 of it, both in turn";
+    let name = "L5 list, index, ten appended to; L2 of it, both in turn";
     if bench.args.only.as_ref().is_some_and(|only| !name.starts_with(only.as_str())) {
         return;
     }
-    // A copy that may be written to.
-    let dir = scratch.join("claude");
-    let mut own: Vec<PathBuf> = Vec::new();
-    // Some hundred: a copy of all of them would take longer than all the rest.
-    for (at, (path, _)) in floors::stat_all(projects, 1).into_iter().step_by(10).enumerate() {
-        let to = dir.join("projects").join(path.strip_prefix(projects).unwrap());
-        fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::copy(&path, &to).unwrap();
-        if at % 50 == 7 && own.len() < 10 {
-            own.push(to);
+    // The same files by other names, and copies of those that are written to.
+    let tree = |name: &str| {
+        let mut own: Vec<PathBuf> = Vec::new();
+        for (at, (path, _)) in floors::stat_all(projects, 1).into_iter().enumerate() {
+            let to = scratch.join(name).join("projects").join(path.strip_prefix(projects).unwrap());
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            if at % 500 == 77 && own.len() < 10 {
+                fs::copy(&path, &to).unwrap();
+                own.push(to);
+            } else {
+                fs::hard_link(&path, &to).or_else(|_| fs::copy(&path, &to).map(drop)).unwrap();
+            }
         }
-    }
-    let exact = query(Depth::Exact);
-    let catalog = |name: &str| FileCatalog::new(claude_of(&dir)).index(scratch.join(name));
-    let (still, growing) = (catalog("still"), catalog("growing"));
-    let mut lines = 0;
-    let mut append = || {
-        lines += 1;
-        for path in &own {
-            let line = format!(
-                "{{\"type\":\"user\",\"uuid\":\"00000000-0000-4000-8000-{lines:012x}\",\
-                 \"timestamp\":\"2026-06-01T00:00:00.000Z\",\
-                 \"message\":{{\"role\":\"user\",\"content\":\"one more {lines}\"}}}}\n"
-            );
-            File::options().append(true).open(path).unwrap().write_all(line.as_bytes()).unwrap();
-        }
+        own
     };
-    append();
+    let exact = query(Depth::Exact);
+    let catalog =
+        |name: &str| FileCatalog::new(claude_of(&scratch.join(name))).index(scratch.join(name).join("index"));
+    let (still, growing) = (catalog("still"), catalog("growing"));
+    tree("still");
+    let own = tree("growing");
     // A stamp of just now is not trusted: both begin when the clock went on.
     std::thread::sleep(std::time::Duration::from_millis(100));
     drop(list(&bench.runtime, &still, &exact));
     drop(list(&bench.runtime, &growing, &exact));
+    let (index, before) = (scratch.join("growing/index"), scratch.join("growing/before"));
+    fs::copy(&index, &before).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    // What has changed is beside the clock: each of the two lists finds ten files longer than its index says, or none.
     let mut pairs = crate::figures::Pairs::default();
     for round in 0..=bench.args.rounds {
-        let unchanged = crate::timed(bench.args.cpu, || list(&runtime, &growing, &exact));
-        append();
+        for path in &own {
+            let line = format!(
+                "{{\"type\":\"user\",\"uuid\":\"00000000-0000-4000-8000-{round:012x}\",\
+                 \"timestamp\":\"2026-06-01T00:00:00.000Z\",\
+                 \"message\":{{\"role\":\"user\",\"content\":\"one more {round}\"}}}}\n"
+            );
+            File::options().append(true).open(path).unwrap().write_all(line.as_bytes()).unwrap();
+        }
+        let unchanged = crate::timed(bench.args.cpu, || list(&runtime, &still, &exact));
         let changed = crate::timed(bench.args.cpu, || list(&runtime, &growing, &exact));
-        // Back to an index that knows all of them.
-        drop(fs::remove_file(scratch.join("growing")));
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        drop(list(&runtime, &growing, &exact));
+        // Back to an index that knows none of what was appended.
+        fs::copy(&before, &index).unwrap();
         if round > 0 {
             pairs.push(unchanged, changed);
         }
