@@ -13,6 +13,7 @@ mod others;
 mod peers;
 mod tail;
 mod truth;
+mod whole;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -118,6 +119,7 @@ fn main() -> ExitCode {
     lists::codex(&mut bench);
     lists::finds(&mut bench);
     tail::claude(&mut bench);
+    whole::claude(&mut bench);
     others::rows(&mut bench);
     if bench.met || !args.check { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use rejoin::core::Usage;
 use rejoin::core::history::{Listing, Resumability, SessionEntry, TitleSource};
 use serde::Deserialize;
 
@@ -12,11 +13,38 @@ pub(crate) struct Manifest {
     pub(crate) sessions: Vec<Session>,
     #[serde(default)]
     pub(crate) huge: Option<Huge>,
+    #[serde(default)]
+    pub(crate) totals: Option<Totals>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Totals {
+    pub(crate) claude_usage: Tokens,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(crate) struct Tokens {
+    input_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+    output_tokens: u64,
+}
+
+impl From<Usage> for Tokens {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            cache_creation_input_tokens: usage.cache_write_tokens,
+            cache_read_input_tokens: usage.cache_read_tokens,
+            output_tokens: usage.output_tokens,
+        }
+    }
 }
 
 /// A long transcript.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Huge {
+    pub(crate) usage: Tokens,
     pub(crate) tail: Tail,
 }
 
