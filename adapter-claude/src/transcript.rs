@@ -107,6 +107,10 @@ fn fixed_name(env: &EnvMap, state_dir: Option<&Path>) -> Option<String> {
 }
 
 impl TranscriptFormat for ClaudeTranscripts {
+    fn revision(&self) -> u32 {
+        1
+    }
+
     fn home(&self) -> Option<PathBuf> {
         config_dir(&self.env)
     }

@@ -80,6 +80,10 @@ fn ids(name: &str) -> Option<(&str, Option<&str>)> {
 }
 
 impl TranscriptFormat for CodexTranscripts {
+    fn revision(&self) -> u32 {
+        1
+    }
+
     fn home(&self) -> Option<PathBuf> {
         home(&self.env)
     }

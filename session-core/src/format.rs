@@ -90,6 +90,11 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
         None
     }
 
+    /// To be raised with every change of what this format makes of a file, so that no index keeps what an older one made.
+    fn revision(&self) -> u32 {
+        0
+    }
+
     /// The agent's own place, as it is now set; `None` where nobody can tell.
     fn home(&self) -> Option<PathBuf> {
         None

@@ -83,8 +83,7 @@ impl<F: TranscriptFormat> FileCatalog<F> {
         let plain = Arc::clone(&self.plain);
         let done = tokio::task::spawn_blocking(move || {
             let count = AtomicU64::new(0);
-            let owner = concat!(env!("CARGO_PKG_VERSION"), " ");
-            let owner = owner.to_owned() + std::any::type_name::<F>();
+            let owner = owner(&*format);
             let index = index.as_deref().map(|path| (path, owner.as_str()));
             let lister = Lister { format: &*format, limit, index, count: &count, clock: now, plain: &plain };
             let done = work(&lister, &roots);
@@ -125,6 +124,11 @@ impl<F: TranscriptFormat> FileCatalog<F> {
             Err(CatalogError { path: looked_at, source: io::Error::other(error).into() })
         })
     }
+}
+
+/// Whose an index is: what reads by other rules does not believe it.
+pub(crate) fn owner<F: TranscriptFormat>(format: &F) -> String {
+    format!("{} {} {}", env!("CARGO_PKG_VERSION"), std::any::type_name::<F>(), format.revision())
 }
 
 #[async_trait]

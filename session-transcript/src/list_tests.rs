@@ -17,11 +17,21 @@ fn later() -> i64 {
 
 /// A list, and how many bytes of session files were read for it.
 fn list_by(rooms: &Rooms, index: Option<&Path>, clock: fn() -> i64, query: &ListQuery) -> (Listing, u64) {
+    list_as(&Talk::default(), rooms, index, clock, query)
+}
+
+fn list_as(
+    format: &Talk,
+    rooms: &Rooms,
+    index: Option<&Path>,
+    clock: fn() -> i64,
+    query: &ListQuery,
+) -> (Listing, u64) {
     let count = AtomicU64::new(0);
-    let index = index.map(|path| (path, "talk"));
-    let format = Talk::default();
+    let owner = crate::catalog::owner(format);
+    let index = index.map(|path| (path, owner.as_str()));
     let plain = Plain::default();
-    let lister = Lister { format: &format, limit: 1000, index, count: &count, clock, plain: &plain };
+    let lister = Lister { format, limit: 1000, index, count: &count, clock, plain: &plain };
     let listing = lister.list(query, &format.roots(Some(rooms.dir())));
     (listing, count.into_inner())
 }
@@ -50,6 +60,17 @@ fn indexed() -> (Rooms, PathBuf) {
     assert_eq!(first, truth(&rooms));
     assert!(read > 10 * 500 * 15, "all was read: {read}");
     (rooms, index)
+}
+
+#[test]
+fn what_an_older_revision_of_the_format_made_is_not_believed() {
+    let (rooms, index) = indexed();
+    let loud = Talk { revision: 1, ..Talk::default() };
+    for _ in 0..2 {
+        let (listing, _) = list_as(&loud, &rooms, Some(&index), later, &rooms.query());
+        assert_eq!(listing.sessions[0].first_prompt.as_deref(), Some("PROMPT 9"));
+    }
+    assert_eq!(list(&rooms, &index).0, truth(&rooms), "nor what a later one made");
 }
 
 #[test]

@@ -64,7 +64,7 @@ async fn a_state_dir_is_never_left_and_the_agents_own_place_is() {
         let found = FileCatalog::new(Talk::default()).find(&NativeId::new(id), Some(rooms.dir())).await;
         assert!(found.is_err(), "{id}");
     }
-    let own_place = FileCatalog::new(Talk { home: Some(rooms.dir().to_owned()) });
+    let own_place = FileCatalog::new(Talk { home: Some(rooms.dir().to_owned()), ..Talk::default() });
     let listing = own_place.list(&ListQuery::default()).await.unwrap();
     assert!(listing.is_complete());
     let mut all = ids(&listing);

@@ -19,6 +19,8 @@ use session_transcript::FileCatalog;
 pub(crate) struct Talk {
     /// The agent's own place.
     pub(crate) home: Option<PathBuf>,
+    /// Of a later one, words are loud.
+    pub(crate) revision: u32,
 }
 
 impl TranscriptFormat for Talk {
@@ -40,6 +42,10 @@ impl TranscriptFormat for Talk {
             return Vec::new();
         }
         vec![root("rooms", false), root("old", true)]
+    }
+
+    fn revision(&self) -> u32 {
+        self.revision
     }
 
     fn is_packed(&self, name: &str) -> bool {
@@ -74,7 +80,7 @@ impl TranscriptFormat for Talk {
         let line = std::str::from_utf8(line).ok()?;
         let mut parts = line.splitn(4, '|');
         let (role, millis, cwd, text) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        let text = Cow::Borrowed(text);
+        let text = if self.revision > 0 { Cow::Owned(text.to_uppercase()) } else { Cow::Borrowed(text) };
         let role = match role {
             "p" => LineRole::Prompt { text, command: false, queued: false },
             "r" => LineRole::Reply { reply: None, usage: None, model: None },
