@@ -109,7 +109,7 @@ pub struct SessionEntry {
     pub id: NativeId,
     /// Where it lies.
     pub source: SessionSource,
-    /// Its title: the one given last, else the agent's last one.
+    /// Its title: the one given last, else the agent's last one; cut like a prompt.
     pub title: Option<Title>,
     /// The first prompt that somebody typed, cut to [`SessionEntry::PROMPT`] bytes.
     pub first_prompt: Option<String>,
@@ -148,7 +148,7 @@ pub struct SessionEntry {
 }
 
 impl SessionEntry {
-    /// The most bytes of a prompt that a list shows.
+    /// The most bytes of a prompt, a title or another word of a session that a list shows.
     pub const PROMPT: usize = 1024;
 
     /// A session of which nothing is known but where it lies.

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use session_core::history::{Ancestor, Descent, HistoryBase, LineFacts, LineRole, SessionKind};
 use session_core::{NativeId, Usage};
 
+use super::notes::{cut, is_path};
+
 /// The first header of a file. Those that follow were copied with what they stand before, and are another session's.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Head {
@@ -34,8 +36,8 @@ impl Head {
             id: id.as_deref().map(str::to_owned),
             kind: *kind,
             parent: parent.clone(),
-            cwd: facts.cwd.as_deref().map(PathBuf::from),
-            branch: facts.branch.as_deref().map(str::to_owned),
+            cwd: facts.cwd.as_deref().filter(|cwd| is_path(cwd)).map(PathBuf::from),
+            branch: facts.branch.as_deref().map(|branch| cut(branch).to_owned()),
             base,
         })
     }

@@ -61,7 +61,7 @@ impl Talk {
             }
             _ => {}
         }
-        if let Some(cwd) = &facts.cwd {
+        if let Some(cwd) = facts.cwd.as_ref().filter(|cwd| is_path(cwd)) {
             if self.cwd.is_none() {
                 self.cwd = Some(PathBuf::from(&**cwd));
             }
@@ -81,7 +81,7 @@ impl Talk {
         // An image alone says something; white space does not.
         self.said |= !command && (text.is_empty() || !blank);
         if !command && !blank {
-            set(&mut self.last_typed, Some(cut(text)));
+            set(&mut self.last_typed, Some(text));
         }
     }
 
@@ -114,7 +114,7 @@ impl Notes {
                 };
                 set(title, Some(text));
             }
-            LineRole::LastPrompt(text) => set(&mut self.last_noted, Some(cut(text))),
+            LineRole::LastPrompt(text) => set(&mut self.last_noted, Some(text)),
             _ => {}
         }
         let talk = if facts.sidechain { &mut self.helpers } else { &mut self.main };
@@ -132,7 +132,7 @@ impl Notes {
         self.updated = time.or(self.updated);
         self.kind = self.kind.or(facts.kind);
         if self.origin.is_none() {
-            self.origin = facts.origin.as_deref().map(str::to_owned);
+            self.origin = facts.origin.as_deref().map(|origin| cut(origin).to_owned());
         }
         time
     }
@@ -199,9 +199,14 @@ fn keep_last<T>(known: &mut Option<T>, later: Option<T>) {
     }
 }
 
-/// Sets it, where it is something else; most lines say the same as the one before.
+/// Whether a system may have it: one that is longer than any is no folder, and cutting it would make it another one.
+pub(super) const fn is_path(path: &str) -> bool {
+    path.len() <= 4096
+}
+
+/// Sets it, as far as a list shows it, where it is something else; most lines say the same as the one before.
 fn set(known: &mut Option<String>, said: Option<&str>) {
-    if let Some(said) = said
+    if let Some(said) = said.map(cut)
         && known.as_deref() != Some(said)
     {
         *known = Some(said.to_owned());
@@ -209,7 +214,7 @@ fn set(known: &mut Option<String>, said: Option<&str>) {
 }
 
 /// As much of it as a list shows.
-fn cut(text: &str) -> &str {
+pub(super) fn cut(text: &str) -> &str {
     let mut end = text.len().min(SessionEntry::PROMPT);
     while !text.is_char_boundary(end) {
         end -= 1;

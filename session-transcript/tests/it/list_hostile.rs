@@ -5,9 +5,10 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::Command;
 
-use session_core::history::{Depth, ListQuery, Listing, NoticeKind};
+use session_core::history::{Depth, ListQuery, Listing, NoticeKind, SessionEntry};
 use session_core::{NativeId, SessionCatalog as _};
 use session_transcript::FileCatalog;
 
@@ -124,4 +125,19 @@ async fn beside_a_file_of_gigabytes_a_small_one_is_listed_at_once() {
     assert_eq!(listing.sessions[0].bytes, Some(4 << 30));
     assert_eq!(listing.sessions[0].first_prompt.as_deref(), Some("prompt of a/large"));
     assert!(!listing.sessions[0].exact && listing.sessions[1].exact);
+}
+
+#[tokio::test]
+async fn no_word_of_a_session_makes_a_list_long() {
+    let rooms = Rooms::new();
+    let long = "é".repeat(200_000);
+    let text = format!("p|1|/w|hello\nt|2|/{long}|{long}\nr|3||yes\n");
+    rooms.write("rooms/a/s.talk", text, 1);
+    for depth in [Depth::Quick, Depth::Exact] {
+        let listing = rooms.list(&ListQuery { depth, ..rooms.query() }).await;
+        let [session] = listing.sessions.as_slice() else { panic!("{listing:?}") };
+        let title = &session.title.as_ref().unwrap().text;
+        assert!(long.starts_with(title.as_str()) && title.len() == SessionEntry::PROMPT, "{}", title.len());
+        assert_eq!(session.last_cwd.as_deref(), Some(Path::new("/w")), "no folder has so long a name");
+    }
 }
