@@ -1,8 +1,7 @@
 //! Before the run: resume, start fresh, or refuse.
 
-use super::facts::{
-    Consent, History, IdShape, PlanFacts, Policy, Reach, RecordFact, Support, Transcript, Workdir,
-};
+use super::facts::{Consent, History, IdShape, PlanFacts, Policy, RecordFact, Support, Transcript, Workdir};
+use super::locate::reaches;
 use super::why::Why;
 
 /// What to do.
@@ -74,9 +73,8 @@ const fn obstacle(facts: PlanFacts) -> Option<Why> {
         }
         (Transcript::Elsewhere | Transcript::Present | Transcript::Unknown, _) => {}
     }
-    match (facts.reach, facts.workdir) {
-        (Reach::Anywhere, _) | (_, Workdir::Same) | (Reach::Repository, Workdir::SameRepository) => None,
-        (_, Workdir::Gone) => Some(Why::WorktreeGone),
-        (_, Workdir::SameRepository | Workdir::Moved | Workdir::OtherProject) => Some(Why::WorkdirDiffers),
+    if reaches(facts.reach, facts.workdir) {
+        return None;
     }
+    Some(if matches!(facts.workdir, Workdir::Gone) { Why::WorktreeGone } else { Why::WorkdirDiffers })
 }
