@@ -65,6 +65,12 @@ async fn dispatch(cli: &Cli, around: Surroundings, out: &mut Output) -> Result<(
     let open =
         |need, running: &Running| World::open(around.clone(), cli.common.store.as_deref(), need, running);
     let look = || open(Need::Look, &Running::default());
+    // What has no place for it among its own words says it before.
+    let warned = |out: &mut Output| {
+        let world = look()?;
+        commands::list::unreadable(world.missing_store().as_slice(), out);
+        Ok::<_, Failure>(world)
+    };
     let have = || open(Need::Have, &Running::default());
     match &cli.command {
         Command::Run(args) => {
@@ -77,10 +83,10 @@ async fn dispatch(cli: &Cli, around: Surroundings, out: &mut Output) -> Result<(
         Command::Explain(args) => commands::explain::run(args, &have()?, out).await,
         Command::Close(args) => commands::ends::close(args, &have()?, out).await,
         Command::Sweep(args) => commands::ends::sweep(args, &have()?, out).await,
-        Command::Resume(args) => commands::resume::run(args, &look()?, out).await,
+        Command::Resume(args) => commands::resume::run(args, &warned(out)?, out).await,
         Command::Doctor => commands::doctor::run(&look()?, out).await,
         Command::Completions { shell } => commands::completions::run(*shell, out),
         Command::Search(args) => commands::search::run(args, &look()?, out).await,
-        Command::Relocate(args) => commands::relocate::run(args, &look()?, out).await,
+        Command::Relocate(args) => commands::relocate::run(args, &warned(out)?, out).await,
     }
 }

@@ -52,7 +52,7 @@ pub(crate) async fn meant(world: &World, seek: &Seek) -> Result<Meant, Failure> 
             return Err(Failure::new(Exit::Ambiguous, message).with_candidates(candidates));
         }
         _ => {
-            let unsure = if located.is_complete() { "" } else { ", but not everything could be looked at" };
+            let unsure = if located.is_complete() && world.missing_store().is_none() { "" } else { ", but not everything could be looked at" };
             return Err(Failure::new(Exit::NotFound, format!("there is no session {word:?}{unsure}")));
         }
     };

@@ -7,14 +7,15 @@ use rejoin::adapters::{
 };
 use rejoin::core::{CliDialect, SessionQuery, TranscriptFormat as _};
 use rejoin::history::{
-    Depth, ListQuery, ListedSession, PageQuery, SessionsListing, SessionsQuery, TranscriptPage,
+    Depth, ListQuery, ListedSession, Notice, NoticeKind, PageQuery, SessionsListing, SessionsQuery,
+    TranscriptPage,
 };
 use rejoin::process::Environment;
 use rejoin::stores::{FsStore, MemoryStore};
 use rejoin::{Agent, AgentId, RESUME_SETTING, ResumeSetting, Sessions, SessionsBuilder};
 
 use crate::exit::{Exit, Failure};
-use crate::place::{Place, Surroundings};
+use crate::place::{FoundBy, Place, Surroundings};
 
 /// What a command needs of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,9 +75,18 @@ impl World {
         Ok(Self { around, place, sessions, agents })
     }
 
+    /// The store that the environment names and that is not there: sessions of mailboxes are missing from what is told.
+    pub(crate) fn missing_store(&self) -> Option<Notice> {
+        let place = self.place.as_ref().filter(|place| place.by == FoundBy::Variable && !place.exists)?;
+        let why = "REJOIN_STORE names this folder, and there is no store in it".to_owned();
+        Some(Notice { path: place.base.clone(), offset: None, kind: NoticeKind::Unreadable(why) })
+    }
+
     /// The sessions that are asked for.
     pub(crate) async fn list(&self, query: &SessionsQuery) -> Result<SessionsListing, Failure> {
-        self.sessions.list(query).await.map_err(|error| Failure::failed(&error))
+        let mut listing = self.sessions.list(query).await.map_err(|error| Failure::failed(&error))?;
+        listing.notices.extend(self.missing_store());
+        Ok(listing)
     }
 
     /// Every session of every kind, also those without a turn.
@@ -114,7 +124,7 @@ impl World {
 }
 
 fn open(place: &Place) -> Result<FsStore, Failure> {
-    if place.by == crate::place::FoundBy::Home {
+    if place.by == FoundBy::Home {
         // The user's own place is made; one that was named has to be there, so that a typing error makes none.
         let _ = std::fs::create_dir_all(&place.base);
     }

@@ -43,7 +43,8 @@ pub(crate) async fn run(args: &Show, world: &World, out: &mut Output) -> Result<
         Some(cursor) => PageQuery::Before { cursor: Cursor(cursor.clone()), turns },
         None => PageQuery::Last { turns },
     };
-    let page = world.page(&session, &query).await?;
+    let mut page = world.page(&session, &query).await?;
+    page.notices.extend(world.missing_store());
     if out.json {
         out.document(&document(&session, &page))?;
     } else {

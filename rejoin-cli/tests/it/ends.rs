@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::support::Machine;
+use crate::support::{Machine, Said};
 use crate::support::sessions::{Claude, LOGIN};
 
 #[test]
@@ -71,4 +71,32 @@ fn colours_are_there_when_they_are_asked_for() {
     assert!(!has(&["show", LOGIN]));
     assert!(!has(&["show", LOGIN, "--color", "never"]));
     assert!(!has(&["show", LOGIN, "--color", "always", "--json"]));
+}
+
+#[test]
+fn a_store_that_the_environment_names_and_that_is_not_there_is_told() {
+    let machine = Machine::with_sessions();
+    let around = |words: &[&str]| -> Said {
+        machine.command(words).env("REJOIN_STORE", "/no/store").output().unwrap().into()
+    };
+    let cases: [(&[&str], i32); 6] = [
+        (&["list"], 0),
+        (&["show", LOGIN], 0),
+        (&["search", "login"], 0),
+        (&["resume", LOGIN], 0),
+        (&["show", "issue-1"], 3),
+        (&["explain", "issue-1"], 3),
+    ];
+    for (words, code) in cases {
+        let said = around(words);
+        assert_eq!(said.code, code, "{words:?}: {said:?}");
+        let told = if words[1..] == ["issue-1"] && words[0] == "show" { "not everything" } else { "/no/store" };
+        assert!(said.stderr.contains(told), "{words:?}: {said:?}");
+    }
+    for words in [&["list", "--json"][..], &["search", "login", "--json"]] {
+        let told = around(words).ok().json();
+        assert_eq!((&told["complete"], &told["notices"][0]["path"]), (&false.into(), &"/no/store".into()));
+    }
+    // One's own need not be there before the first run.
+    assert_eq!(machine.rejoin(&["list"]).ok().stderr, "");
 }
