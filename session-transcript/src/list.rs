@@ -141,7 +141,7 @@ impl Lister<'_> {
         if let Some((path, owner)) = self.index {
             save(&index, (path, owner), &fresh, roots, complete.then_some(&sessions), sidechains);
         }
-        let mut listing = chosen.listing(roots);
+        let mut listing = chosen.listing();
         listing.filed_in = self.filed_in(query);
         listing
     }

@@ -21,6 +21,7 @@ struct ListJson {
     sessions: Vec<SessionJson>,
     empty: u64,
     complete: bool,
+    more: bool,
     notices: Vec<NoticeJson>,
     unlisted: Vec<UnlistedJson>,
 }
@@ -54,6 +55,7 @@ pub(crate) async fn run(args: &List, world: &World, out: &mut Output) -> Result<
             sessions: listing.sessions.iter().map(SessionJson::from).collect(),
             empty: listing.empty,
             complete: listing.is_complete(),
+            more: listing.more,
             notices: listing.notices.iter().map(NoticeJson::from).collect(),
             unlisted: listing.unlisted.iter().map(UnlistedJson::from).collect(),
         });
@@ -136,6 +138,6 @@ pub(crate) fn unreadable(notices: &[Notice], out: &mut Output) {
         }
     }
     if notices.iter().any(|notice| notice.kind == NoticeKind::LimitReached) {
-        out.note("not everything was looked at: a limit was reached");
+        out.note("not everything was looked at: there is more than is read at once");
     }
 }

@@ -27,6 +27,7 @@ const SHOWN: usize = 3;
 struct SearchJson {
     sessions: Vec<FoundJson>,
     complete: bool,
+    more: bool,
     notices: Vec<NoticeJson>,
     unlisted: Vec<UnlistedJson>,
 }
@@ -78,6 +79,8 @@ struct Outcome {
     places: HashMap<Which, usize>,
     notices: Vec<Notice>,
     unlisted: Vec<Unlisted>,
+    /// Whether more was found than was asked for.
+    more: bool,
 }
 
 /// A session, however many files it lies in: of whom, where, and its id.
@@ -150,6 +153,7 @@ pub(crate) async fn run(args: &Search, world: &World, out: &mut Output) -> Resul
         }
     }
     outcome.found.sort_by_key(|found| std::cmp::Reverse(found.listed.entry.updated));
+    outcome.more = outcome.found.len() > limit;
     outcome.found.truncate(limit);
     tell(&outcome, world, out)?;
     if outcome.found.is_empty() {
@@ -185,6 +189,7 @@ fn tell(outcome: &Outcome, world: &World, out: &mut Output) -> Result<(), Failur
         return out.document(&SearchJson {
             sessions: outcome.found.iter().map(session).collect(),
             complete: outcome.is_complete(),
+            more: outcome.more,
             notices: outcome.notices.iter().map(NoticeJson::from).collect(),
             unlisted: outcome.unlisted.iter().map(UnlistedJson::from).collect(),
         });

@@ -32,7 +32,11 @@ fn of_a_limited_search_the_newest_sessions_of_any_agent_are_left() {
     let told = machine.rejoin(&["search", "the", "--limit", "2", "--json"]).ok().json();
     let ids: Vec<_> = told["sessions"].as_array().unwrap().iter().map(|it| &it["session"]["id"]).collect();
     assert_eq!(ids, [newer[1].as_str(), newer[0].as_str()]);
-    assert_eq!(told["complete"], true, "{told}");
+    assert_eq!((&told["complete"], &told["more"]), (&true.into(), &true.into()), "{told}");
+    for (limit, more) in [("2", true), ("6", false)] {
+        let told = machine.rejoin(&["list", "-n", limit, "--json"]).ok().json();
+        assert_eq!((&told["complete"], &told["more"]), (&true.into(), &more.into()), "{told}");
+    }
 }
 
 #[test]

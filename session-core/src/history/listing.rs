@@ -278,7 +278,8 @@ pub enum NoticeKind {
     Unreadable(String),
     /// More than one file has this session's id; the one listed is the newest.
     OlderCopy,
-    /// Not all was looked at: a limit was reached.
+    /// Not all was looked at: a bound of the reader's own was reached. A limit that was asked for is none, see
+    /// [`Listing::more`].
     LimitReached,
     /// Its last time is more than an hour after its file was written: one of the two clocks was wrong. The time is told as
     /// it is written; a list orders it by that of the file.
@@ -296,6 +297,9 @@ pub struct Listing {
     /// [`Unreadable`](NoticeKind::Unreadable) and no [`LimitReached`](NoticeKind::LimitReached), a session that is not
     /// listed is not there.
     pub notices: Vec<Notice>,
+    /// Whether there may be more than [the limit](ListQuery::limit) left.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub more: bool,
     /// Of [`Scope::Exact`], where the agent files sessions by folder: its places for that folder that are there. Where
     /// nothing is listed, this tells one that has no sessions from one in which there never were any, as far as a place
     /// can be told by its name.
@@ -303,8 +307,13 @@ pub struct Listing {
     pub filed_in: Vec<PathBuf>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+pub(super) const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 impl Listing {
-    /// Whether everything was looked at.
+    /// Whether everything was looked at, but for what the limit left out.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         !self

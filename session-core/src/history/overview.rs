@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::listing::{ListQuery, Notice, NoticeKind, SessionEntry};
+use super::listing::{ListQuery, Notice, NoticeKind, SessionEntry, is_false};
 use crate::{AgentId, SessionKey};
 
 /// Which sessions of which agents to list.
@@ -58,13 +58,16 @@ pub struct SessionsListing {
     /// What could not be listed at all. Only where this is empty and the list [is complete](Self::is_complete), a session
     /// that is not listed is not there.
     pub unlisted: Vec<Unlisted>,
+    /// Whether there may be more than the limit left.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub more: bool,
     /// The places that are there for the one folder that was asked for, as in [`Listing`](super::Listing::filed_in).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filed_in: Vec<PathBuf>,
 }
 
 impl SessionsListing {
-    /// Whether everything was looked at.
+    /// Whether everything was looked at, but for what the limit left out.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         let partial =
@@ -80,6 +83,8 @@ impl SessionsListing {
                 (&one.agent, one.entry.id.as_str()).cmp(&(&other.agent, other.entry.id.as_str()))
             })
         });
-        self.sessions.truncate(limit.unwrap_or(usize::MAX));
+        let limit = limit.unwrap_or(usize::MAX);
+        self.more |= self.sessions.len() > limit;
+        self.sessions.truncate(limit);
     }
 }

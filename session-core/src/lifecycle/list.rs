@@ -181,6 +181,7 @@ async fn add(
 ) -> Result<(), CatalogError> {
     let found = catalog.list(query).await?;
     listing.empty += found.empty;
+    listing.more |= found.more;
     listing.notices.extend(found.notices);
     listing.filed_in.extend(found.filed_in);
     listing.sessions.extend(found.sessions.into_iter().map(|entry| {

@@ -2,7 +2,7 @@
 
 use session_core::Timestamp;
 use session_core::history::{
-    ListQuery, Listing, Notice, NoticeKind, Resumability, SessionEntry, SessionKind, SessionRoot, Unresumable,
+    ListQuery, Listing, Notice, Resumability, SessionEntry, SessionKind, Unresumable,
 };
 
 use super::Examined;
@@ -54,7 +54,7 @@ impl<'a> Chosen<'a> {
         limit == 0 || self.ranked.iter().filter(|((used, ..), _)| *used > next).count() >= limit
     }
 
-    pub(super) fn listing(mut self, roots: &[SessionRoot]) -> Listing {
+    pub(super) fn listing(mut self) -> Listing {
         self.ranked.sort_unstable_by(|(one, a), (other, b)| {
             other
                 .cmp(one)
@@ -65,11 +65,7 @@ impl<'a> Chosen<'a> {
             self.cut |= self.ranked.len() > limit;
             self.ranked.truncate(limit);
         }
-        if self.cut {
-            let path = roots.first().map(|root| root.folder.clone()).unwrap_or_default();
-            self.notices.push(Notice { path, offset: None, kind: NoticeKind::LimitReached });
-        }
         let sessions = self.ranked.into_iter().map(|(_, entry)| *entry).collect();
-        Listing { sessions, empty: self.empty, notices: self.notices, ..Listing::default() }
+        Listing { sessions, empty: self.empty, notices: self.notices, more: self.cut, ..Listing::default() }
     }
 }

@@ -150,7 +150,9 @@ pub(in super::super) fn list(
         sessions.retain(|entry| !is_empty(entry));
     }
     sessions.sort_by(|one, other| other.updated.cmp(&one.updated).then_with(|| one.id.cmp(&other.id)));
-    sessions.truncate(query.limit.unwrap_or(usize::MAX));
+    let limit = query.limit.unwrap_or(usize::MAX);
+    listing.more = sessions.len() > limit;
+    sessions.truncate(limit);
     listing.sessions = sessions;
     Ok(listing)
 }
