@@ -152,7 +152,7 @@ pub(crate) async fn run(args: &Search, world: &World, out: &mut Output) -> Resul
             }
         }
     }
-    outcome.found.sort_by_key(|found| std::cmp::Reverse(found.listed.entry.updated));
+    outcome.found.sort_by(|one, other| one.listed.newest_first(&other.listed));
     outcome.more = outcome.found.len() > limit;
     outcome.found.truncate(limit);
     tell(&outcome, world, out)?;

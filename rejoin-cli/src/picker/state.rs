@@ -135,7 +135,7 @@ impl Picker {
             Input::Listed { agent, rows } => {
                 self.all.retain(|row| row.listed.agent != agent);
                 self.all.extend(rows);
-                self.all.sort_by_key(|row| std::cmp::Reverse(row.listed.entry.updated));
+                self.all.sort_by(|one, other| one.listed.newest_first(&other.listed));
                 self.rescope(&mut effects);
             }
             Input::Complete => self.complete = true,

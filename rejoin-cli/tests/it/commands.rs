@@ -146,3 +146,27 @@ fn every_shell_gets_its_completions() {
         assert!(said.stdout.contains("rejoin") && said.stdout.contains("relocate"), "{shell}");
     }
 }
+
+#[test]
+fn a_limited_list_is_the_beginning_of_the_whole_one_also_where_times_are_equal() {
+    use std::time::{Duration, SystemTime};
+    let machine = Machine::new();
+    // The files are of five times around the one that they note, 2026-03-09T14:07:02Z.
+    for n in 0..12_u64 {
+        let id = format!("5f607{n:03}-1111-4111-8111-000000000001");
+        let path = Claude::new(&machine, &id, &machine.project, 7).turn("Same", "Time.").write();
+        let file = std::fs::File::options().append(true).open(path).unwrap();
+        let written = 1_773_065_222 + n * 5 % 12 / 3 * 60 - 120;
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(written)).unwrap();
+    }
+    let ids = |words: &[&str]| -> Vec<String> {
+        let told = machine.rejoin(&[&["list", "--json"], words].concat()).ok().json();
+        let sessions = told["sessions"].as_array().unwrap();
+        sessions.iter().map(|session| session["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = ids(&[]);
+    assert_eq!(all.len(), 12);
+    for limit in 0..=12 {
+        assert_eq!(ids(&["-n", &limit.to_string()]), all[..limit], "{limit}");
+    }
+}

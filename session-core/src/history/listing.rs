@@ -1,5 +1,6 @@
 //! Lists of sessions.
 
+use std::cmp::{Ordering, Reverse};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -125,6 +126,9 @@ pub struct SessionEntry {
     pub began: Option<Timestamp>,
     /// The last time noted in it, else that of its file.
     pub updated: Option<Timestamp>,
+    /// By what lists order it, where that is another time: it was not used after its file was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Timestamp>,
     /// Prompts that were typed, where they were counted.
     pub turns: Option<u64>,
     /// Size in bytes, where it has a file of its own.
@@ -165,6 +169,7 @@ impl SessionEntry {
             branch: None,
             began: None,
             updated: None,
+            used: None,
             turns: None,
             bytes: None,
             parent: None,
@@ -176,6 +181,20 @@ impl SessionEntry {
             skipped_lines: 0,
             torn_tail: false,
         }
+    }
+
+    /// The order of every list, in which no two files are equal: used last first; where that is one time, as in an image,
+    /// what they note decides, then id and place. A limited list is the beginning of the whole one where all order so.
+    #[must_use]
+    pub fn newest_first(&self, other: &Self) -> Ordering {
+        let name = (self.id.as_str(), &self.source.path, &self.source.state_dir);
+        let other_name = (other.id.as_str(), &other.source.path, &other.source.state_dir);
+        self.age().cmp(&other.age()).then_with(|| name.cmp(&other_name))
+    }
+
+    /// How long ago it was used.
+    pub(super) fn age(&self) -> (Reverse<Option<Timestamp>>, Reverse<Option<Timestamp>>) {
+        (Reverse(self.used.or(self.updated)), Reverse(self.updated))
     }
 
     /// What to call it: its title, else its first prompt, else its id.
@@ -238,7 +257,7 @@ pub struct ListQuery {
     pub with_empty: bool,
     /// How much is read.
     pub depth: Depth,
-    /// How many at the most, newest first, counted after everything else was left out.
+    /// How many at the most, [newest first](SessionEntry::newest_first), counted after everything else was left out.
     pub limit: Option<usize>,
 }
 
@@ -286,7 +305,7 @@ pub enum NoticeKind {
     TimeAhead,
 }
 
-/// A list of sessions, newest first.
+/// A list of sessions, [newest first](SessionEntry::newest_first).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Listing {
     /// The sessions.

@@ -1,6 +1,6 @@
 //! Sessions of all agents, with what Rejoin knows of them.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,16 @@ pub struct ListedSession {
     /// What its file tells.
     #[serde(flatten)]
     pub entry: SessionEntry,
+}
+
+impl ListedSession {
+    /// [The order of every list](SessionEntry::newest_first); of equal times, the agents in the order of their names.
+    #[must_use]
+    pub fn newest_first(&self, other: &Self) -> Ordering {
+        let ages = self.entry.age().cmp(&other.entry.age());
+        let agents = || self.agent.cmp(&other.agent);
+        ages.then_with(agents).then_with(|| self.entry.newest_first(&other.entry))
+    }
 }
 
 /// Something that could not be listed.
@@ -75,14 +85,9 @@ impl SessionsListing {
         self.unlisted.is_empty() && !self.notices.iter().any(partial)
     }
 
-    /// Newest first, in one order for one set of sessions; at most so many.
+    /// [Newest first](ListedSession::newest_first); at most so many.
     pub(crate) fn put_in_order(&mut self, limit: Option<usize>) {
-        self.sessions.sort_by(|one, other| {
-            let rank = |listed: &ListedSession| Reverse(listed.entry.updated);
-            rank(one).cmp(&rank(other)).then_with(|| {
-                (&one.agent, one.entry.id.as_str()).cmp(&(&other.agent, other.entry.id.as_str()))
-            })
-        });
+        self.sessions.sort_by(ListedSession::newest_first);
         let limit = limit.unwrap_or(usize::MAX);
         self.more |= self.sessions.len() > limit;
         self.sessions.truncate(limit);

@@ -172,9 +172,8 @@ impl Lifecycle {
             }
         }
         hits.sort_by(|one, other| {
-            let rank = |hit: &Hit| std::cmp::Reverse(hit.session.entry.updated);
-            (one.workdir == Workdir::OtherProject, rank(one))
-                .cmp(&(other.workdir == Workdir::OtherProject, rank(other)))
+            let far = |hit: &Hit| hit.workdir == Workdir::OtherProject;
+            far(one).cmp(&far(other)).then_with(|| one.session.newest_first(&other.session))
         });
         hits
     }

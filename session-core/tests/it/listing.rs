@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use proptest::prelude::*;
 use session_core::error::{CatalogError, HistoryError};
 use session_core::history::{
     ListQuery, ListedSession, Listing, Notice, NoticeKind, PageQuery, Scope, SessionEntry, SessionSource,
@@ -17,6 +18,7 @@ use crate::scripted::*;
 #[derive(Debug, Clone, Default)]
 struct Shelf {
     ids: Vec<(&'static str, i64)>,
+    others: Vec<SessionEntry>,
     asked: Arc<Mutex<Vec<ListQuery>>>,
 }
 
@@ -39,7 +41,12 @@ impl SessionCatalog for Shelf {
             entry.updated = Some(Timestamp::from_millis(*at));
             entry
         });
-        Ok(Listing { sessions: entries.collect(), empty: 1, ..Listing::default() })
+        let mut sessions: Vec<_> = entries.chain(self.others.iter().cloned()).collect();
+        sessions.sort_by(SessionEntry::newest_first);
+        let limit = query.limit.unwrap_or(usize::MAX);
+        let more = sessions.len() > limit;
+        sessions.truncate(limit);
+        Ok(Listing { sessions, empty: 1, more, ..Listing::default() })
     }
 }
 
@@ -135,4 +142,37 @@ fn a_list_with_something_unread_is_not_complete() {
     assert!(listing(NoticeKind::SkippedLine).is_complete());
     assert!(!listing(NoticeKind::LimitReached).is_complete());
     assert!(!listing(NoticeKind::Unreadable("x".into())).is_complete());
+}
+
+/// A session of few names, places and times, so that many are equal in some of them.
+fn any_entry() -> impl Strategy<Value = SessionEntry> {
+    let time = || proptest::option::of((0_i64..3).prop_map(Timestamp::from_millis));
+    (0..4_u8, 0..3_u8, time(), time()).prop_map(|(id, place, updated, used)| {
+        let source = SessionSource { path: format!("/w/{place}").into(), state_dir: None };
+        let mut entry = SessionEntry::new(NativeId::new(format!("s-{id}")), source);
+        (entry.updated, entry.used) = (updated, used);
+        entry
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_limited_list_is_the_beginning_of_the_whole_one(
+        one in proptest::collection::vec(any_entry(), 0..8),
+        two in proptest::collection::vec(any_entry(), 0..8),
+        limit in 0_usize..18,
+    ) {
+        let bench = bench();
+        let shelf = |others| Shelf { others, ..Shelf::default() };
+        let lifecycle = with(&with(&bench.lifecycle, "beta", &shelf(two)), "alpha", &shelf(one));
+        let mut query = SessionsQuery::default();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let mut list = |limit| {
+            query.list.limit = limit;
+            runtime.block_on(lifecycle.list(&query)).unwrap()
+        };
+        let (all, cut) = (list(None), list(Some(limit)));
+        prop_assert_eq!(&cut.sessions[..], &all.sessions[..limit.min(all.sessions.len())]);
+        prop_assert_eq!((cut.more, all.more), (limit < all.sessions.len(), false));
+    }
 }

@@ -8,15 +8,12 @@ use session_core::history::{
 use super::Examined;
 use crate::scope::Scoped;
 
-/// By what a list is ordered: a session was last used when it says so, and not after its file was written; where that is
-/// one time for all files, as in an image, what it says decides.
-type Rank = (i64, i64, i64);
-
 /// What is listed so far.
 pub(super) struct Chosen<'a> {
     query: &'a ListQuery,
     scope: Scoped,
-    ranked: Vec<(Rank, Box<SessionEntry>)>,
+    /// With when each was last used, in milliseconds.
+    ranked: Vec<(i64, Box<SessionEntry>)>,
     empty: u64,
     notices: Vec<Notice>,
     /// Whether something was left out for the limit.
@@ -30,7 +27,7 @@ impl<'a> Chosen<'a> {
 
     pub(super) fn add(&mut self, examined: Examined) {
         self.notices.extend(examined.notices);
-        let Some(entry) = examined.entry else { return };
+        let Some(mut entry) = examined.entry else { return };
         let wanted = match self.query.kinds.as_slice() {
             [] => entry.kind != SessionKind::Sidechain,
             kinds => kinds.contains(&entry.kind),
@@ -44,23 +41,20 @@ impl<'a> Chosen<'a> {
                 return;
             }
         }
-        let updated = entry.updated.map_or(examined.written, Timestamp::as_millis);
-        self.ranked.push(((updated.min(examined.written), updated, examined.written), entry));
+        // It was last used when it says so, and not after its file was written.
+        let used = entry.updated.map_or(i64::MAX, Timestamp::as_millis).min(examined.written);
+        entry.used = Some(Timestamp::from_millis(used)).filter(|used| entry.updated != Some(*used));
+        self.ranked.push((used, entry));
     }
 
     /// Whether nothing that was written at that time or before can be among what the limit leaves.
     pub(super) fn is_full(&self, next: i64) -> bool {
         let Some(limit) = self.query.limit else { return false };
-        limit == 0 || self.ranked.iter().filter(|((used, ..), _)| *used > next).count() >= limit
+        limit == 0 || self.ranked.iter().filter(|(used, _)| *used > next).count() >= limit
     }
 
     pub(super) fn listing(mut self) -> Listing {
-        self.ranked.sort_unstable_by(|(one, a), (other, b)| {
-            other
-                .cmp(one)
-                .then_with(|| a.id.as_str().cmp(b.id.as_str()))
-                .then_with(|| a.source.path.cmp(&b.source.path))
-        });
+        self.ranked.sort_unstable_by(|(_, one), (_, other)| one.newest_first(other));
         if let Some(limit) = self.query.limit {
             self.cut |= self.ranked.len() > limit;
             self.ranked.truncate(limit);

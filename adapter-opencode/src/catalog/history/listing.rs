@@ -149,7 +149,7 @@ pub(in super::super) fn list(
     if !query.with_empty {
         sessions.retain(|entry| !is_empty(entry));
     }
-    sessions.sort_by(|one, other| other.updated.cmp(&one.updated).then_with(|| one.id.cmp(&other.id)));
+    sessions.sort_by(SessionEntry::newest_first);
     let limit = query.limit.unwrap_or(usize::MAX);
     listing.more = sessions.len() > limit;
     sessions.truncate(limit);
