@@ -235,7 +235,7 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// The session: its id, the beginning of it, or its title.
+    /// The session: its id, the beginning of it, its mailbox, or its title; the same one that `resume` takes.
     pub(crate) session: String,
     /// How many turns.
     #[arg(long, short = 'n', default_value_t = 5)]

@@ -2,11 +2,11 @@
 
 use rejoin::core::decide::Sign;
 use rejoin::history::ListedSession;
-use rejoin::{Answer, Located, NativeId, NotResumed, Seek, Wanted};
+use rejoin::{Answer, Hit, Located, NativeId, NotResumed, Seek, Wanted};
 
 use crate::commands::list::unresumable;
 use crate::exit::{Exit, Failure};
-use crate::target::told;
+use crate::target::{self, told};
 use crate::world::World;
 
 /// The most sessions that are named to choose from.
@@ -27,8 +27,7 @@ pub(crate) fn seek(word: &str, from: &std::path::Path, current: Option<&str>, ot
 
 /// The one session that is meant and can be continued.
 pub(crate) async fn meant(world: &World, seek: &Seek) -> Result<Meant, Failure> {
-    let located = world.sessions.locate(seek).await.map_err(|error| Failure::history(&error))?;
-    let word = if let Wanted::Text(word) = &seek.what { word.as_str() } else { "it" };
+    let (word, located) = locate(world, seek).await?;
     let session = match &located.answer {
         Answer::Found { hit, .. } | Answer::Moved { hit, .. } => hit.session.clone(),
         // An id was said on purpose, and its own folder is where it is continued: that enters no other project.
@@ -43,20 +42,44 @@ pub(crate) async fn meant(world: &World, seek: &Seek) -> Result<Meant, Failure> 
             let message = format!("{} cannot be continued: {}", hit.session.entry.id, reason(*why));
             return Err(Failure::new(Exit::Refused, message));
         }
-        Answer::Ambiguous { candidates, .. } => {
-            let message = match candidates.len() {
-                1 => format!("{word:?} is no name, but words of one session; name it by its id"),
-                several => format!("{several} sessions are meant by {word:?}; name one by its id"),
-            };
-            let candidates = candidates.iter().take(CANDIDATES).map(|hit| told(&hit.session)).collect();
-            return Err(Failure::new(Exit::Ambiguous, message).with_candidates(candidates));
-        }
+        Answer::Ambiguous { candidates, .. } => return Err(ambiguous(word, candidates)),
         _ => {
-            let unsure = if located.is_complete() && world.missing_store().is_none() { "" } else { ", but not everything could be looked at" };
-            return Err(Failure::new(Exit::NotFound, format!("there is no session {word:?}{unsure}")));
+            let is_sure = located.is_complete() && world.missing_store().is_none();
+            return Err(target::missing(word, is_sure));
         }
     };
     Ok(Meant { session, located })
+}
+
+/// The one session that is meant, to look at: the same rule, and where it finds none, what it leaves out because nobody can
+/// continue it.
+pub(crate) async fn looked_at(world: &World, word: &str) -> Result<ListedSession, Failure> {
+    let seek = seek(word, &world.around.cwd, None, false).only_to_look();
+    let (word, located) = locate(world, &seek).await?;
+    match (located.hit(), &located.answer) {
+        (Some(hit), _) => Ok(hit.session.clone()),
+        (None, Answer::Ambiguous { candidates, .. }) => Err(ambiguous(word, candidates)),
+        (None, _) => target::find(world, word).await,
+    }
+}
+
+async fn locate<'a>(world: &World, seek: &'a Seek) -> Result<(&'a str, Located), Failure> {
+    let word = if let Wanted::Text(word) = &seek.what { word.trim() } else { "it" };
+    if word.is_empty() {
+        // A variable that is not set, likely.
+        return Err(Failure::usage("the session is named by an empty word"));
+    }
+    let located = world.sessions.locate(seek).await.map_err(|error| Failure::history(&error))?;
+    Ok((word, located))
+}
+
+fn ambiguous(word: &str, candidates: &[Hit]) -> Failure {
+    let message = match candidates.len() {
+        1 => format!("{word:?} is no name, but words of one session; name it by its id"),
+        several => format!("{several} sessions are meant by {word:?}; name one by its id"),
+    };
+    let candidates = candidates.iter().take(CANDIDATES).map(|hit| told(&hit.session)).collect();
+    Failure::new(Exit::Ambiguous, message).with_candidates(candidates)
 }
 
 fn reason(why: NotResumed) -> &'static str {

@@ -51,11 +51,15 @@ fn pick(listing: &SessionsListing, word: &str) -> Result<ListedSession, Failure>
             }
         }
     }
-    let unsure = if listing.is_complete() { "" } else { ", but not everything could be looked at" };
-    Err(Failure::new(Exit::NotFound, format!("there is no session {word:?}{unsure}")))
+    Err(missing(word, listing.is_complete()))
 }
 
-/// The same, over everything there is: also what cannot be continued can be looked at.
+pub(crate) fn missing(word: &str, is_sure: bool) -> Failure {
+    let unsure = if is_sure { "" } else { ", but not everything could be looked at" };
+    Failure::new(Exit::NotFound, format!("there is no session {word:?}{unsure}"))
+}
+
+/// The same, over everything there is, also what cannot be continued.
 pub(crate) async fn find(world: &World, word: &str) -> Result<ListedSession, Failure> {
     let listing = world.everything(Depth::Quick).await?;
     pick(&listing, word)

@@ -40,6 +40,8 @@ pub struct Seek {
     pub current: Option<NativeId>,
     /// Whether a session of another project is fine.
     pub yes_other_project: bool,
+    /// Whether it is only to be looked at: then it is no matter from where a version finds it, and none is asked.
+    pub only_to_look: bool,
     /// Folders that are one, seen from two sides, such as out of a container: theirs, and ours. Nothing is guessed
     /// without.
     pub paths: Vec<(PathBuf, PathBuf)>,
@@ -49,7 +51,15 @@ impl Seek {
     /// A search from a folder.
     pub fn new(what: Wanted, from: impl Into<PathBuf>) -> Self {
         let from = from.into();
-        Self { what, from, agent: None, current: None, yes_other_project: false, paths: Vec::new() }
+        Self {
+            what,
+            from,
+            agent: None,
+            current: None,
+            yes_other_project: false,
+            only_to_look: false,
+            paths: Vec::new(),
+        }
     }
 
     /// Only sessions of this agent.
@@ -70,6 +80,13 @@ impl Seek {
     #[must_use]
     pub const fn other_project(mut self, yes: bool) -> Self {
         self.yes_other_project = yes;
+        self
+    }
+
+    /// Says that nothing is to be done but to look at it: no agent is asked for its version.
+    #[must_use]
+    pub const fn only_to_look(mut self) -> Self {
+        self.only_to_look = true;
         self
     }
 

@@ -9,10 +9,10 @@ use crate::args::Show;
 use crate::commands::list::unreadable;
 use crate::exit::{Exit, Failure};
 use crate::json::{EntryJson, NoticeJson, SessionJson};
+use crate::meant::looked_at;
 use crate::output::{Output, Style};
 use crate::plain;
 use crate::talk::{self, Detail};
-use crate::target;
 use crate::when;
 use crate::world::World;
 
@@ -37,7 +37,7 @@ struct AddedJson {
 
 pub(crate) async fn run(args: &Show, world: &World, out: &mut Output) -> Result<(), Failure> {
     out.progress("looking for the session …");
-    let session = target::find(world, &args.session).await?;
+    let session = looked_at(world, &args.session).await?;
     let turns = args.turns;
     let query = match &args.before {
         Some(cursor) => PageQuery::Before { cursor: Cursor(cursor.clone()), turns },

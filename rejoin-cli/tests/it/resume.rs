@@ -113,3 +113,23 @@ fn what_is_not_a_line_to_be_run_never_stands_where_it_would_be() {
     }
     assert!(machine.rejoin(&["resume"]).ok().stdout.contains(&LOGIN[..8]));
 }
+
+#[test]
+fn a_word_means_to_show_what_it_means_to_resume() {
+    let machine = Machine::with_sessions();
+    // To look at a session, no agent is started.
+    machine.install("claude", "#!/bin/sh\necho asked >> \"$HOME/asked\"\n");
+    let words = [LOGIN, &LOGIN[..8], TITLE, "fix the LOGIN bug", "login bug", "broken", "no such words", " "];
+    for word in words {
+        let shown = machine.rejoin(&["show", word]);
+        assert!(!machine.home.join("asked").exists());
+        let resumed = machine.rejoin(&["resume", word]);
+        std::fs::remove_file(machine.home.join("asked")).ok();
+        assert_eq!((shown.code, &shown.stderr), (resumed.code, &resumed.stderr), "{word}");
+        assert_eq!(shown.stdout.contains(LOGIN), resumed.stdout.contains(LOGIN), "{word}");
+    }
+    // What nobody can continue, and what is of another project, can be looked at.
+    for word in [EMPTY, &EMPTY[..8], ELSEWHERE, "Sort the cellar"] {
+        machine.rejoin(&["show", word]).ok();
+    }
+}

@@ -137,6 +137,9 @@ impl Lifecycle {
 
     /// From where the installed version finds its sessions. Of one that cannot be asked, no more than its own folder.
     async fn reach(&self, search: &Search<'_>, agent: &AgentId) -> Reach {
+        if search.seek.only_to_look {
+            return Reach::Anywhere;
+        }
         let Some(agent) = self.agents.get(agent) else { return Reach::SameFolder };
         match agent.adapter().detect_in(&search.seek.from).await {
             Ok(installation) => installation.capabilities.resume_reach.into(),
