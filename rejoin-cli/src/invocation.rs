@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rejoin::core::{EnvChange, EnvMap, Program};
 use rejoin::history::{ListedSession, Resumability};
+use rejoin::{Answer, Seek, Wanted};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
@@ -42,7 +43,11 @@ struct VariableJson {
 impl Invocation {
     /// The command line that continues this session, in the folder that it began in; where that is gone, in this one, from
     /// which its agent finds it.
-    pub(crate) fn of(listed: &ListedSession, here: Option<&Path>, world: &World) -> Result<Self, Failure> {
+    pub(crate) async fn of(
+        listed: &ListedSession,
+        here: Option<&Path>,
+        world: &World,
+    ) -> Result<Self, Failure> {
         let ListedSession { agent, entry, .. } = listed;
         if let Resumability::No(why) = entry.resumable {
             let why = crate::commands::list::unresumable(why);
@@ -59,7 +64,7 @@ impl Invocation {
         Ok(Self {
             program: dialect.program(),
             args,
-            cwd: folder(listed, here, world)?,
+            cwd: folder(listed, here, world).await?,
             changes: layout.map(|layout| layout.env).unwrap_or_default(),
         })
     }
@@ -129,7 +134,11 @@ impl From<&Invocation> for InvocationJson {
 
 /// The folder that the agent has to be started in to find the session: the one that its file is filed under, which is not the
 /// one that it tells of where it was relocated; else the one that it began in; else this one.
-fn folder(listed: &ListedSession, here: Option<&Path>, world: &World) -> Result<PathBuf, Failure> {
+async fn folder(
+    listed: &ListedSession,
+    here: Option<&Path>,
+    world: &World,
+) -> Result<PathBuf, Failure> {
     let entry = &listed.entry;
     let told = || entry.cwd.iter().chain(&entry.last_cwd).cloned();
     let Some(began) = told().next() else {
@@ -146,12 +155,23 @@ fn folder(listed: &ListedSession, here: Option<&Path>, world: &World) -> Result<
     if let Some(here) = here {
         return Ok(here.to_owned());
     }
-    let (id, folder) = (&entry.id, folder.display());
+    Err(gone(listed, &folder, world).await)
+}
+
+/// What helps where the session's folder is gone: another one, by way of a relocation where its agent needs that.
+async fn gone(listed: &ListedSession, folder: &Path, world: &World) -> Failure {
+    let (id, here, folder) = (&listed.entry.id, &world.around.cwd, folder.display());
+    let seek = Seek::new(Wanted::Id(id.clone()), here).agent(listed.agent.clone()).other_project(true);
+    let located = world.sessions.locate(&seek).await;
+    let way = if located.is_ok_and(|located| matches!(located.answer, Answer::Moved { .. })) {
+        format!("rejoin relocate {id} --other-project, then rejoin resume {id}")
+    } else {
+        format!("rejoin resume {id} --other-project")
+    };
     let message = format!(
-        "the folder of {id} is not there any more: {folder}; to continue it in this one: rejoin relocate {id} \
-         --other-project, then rejoin resume {id} --other-project"
+        "the folder of {id} is not there any more: {folder}; make it again, or continue the session in this one: {way}"
     );
-    Err(Failure::new(Exit::NotFound, message))
+    Failure::new(Exit::NotFound, message)
 }
 
 #[cfg(test)]

@@ -35,7 +35,6 @@ pub(crate) async fn run(args: &Resume, world: &World, out: &mut Output) -> Resul
     let word = args.what.join(" ");
     if word.trim().is_empty() {
         return match args.what.is_empty() {
-            // A variable that is not set, likely.
             false => Err(Failure::new(Exit::Usage, "the session is named by an empty word")),
             true if is_attended(args, out) => picked(args, "", world, out).await,
             // What stands on stdout is run by who asked for one of these.
@@ -51,7 +50,7 @@ pub(crate) async fn run(args: &Resume, world: &World, out: &mut Output) -> Resul
     match meant(world, &seek).await {
         Ok(found) => {
             let finds = matches!(found.located.answer, Answer::Found { .. });
-            go_on(args, &found.session, finds.then_some(&*world.around.cwd), world, out)
+            go_on(args, &found.session, finds.then_some(&*world.around.cwd), world, out).await
         }
         // A person can tell which one.
         Err(failure) if failure.exit == Exit::Ambiguous && is_attended(args, out) => {
@@ -76,7 +75,7 @@ async fn picked(args: &Resume, query: &str, world: &World, out: &mut Output) -> 
         color: out.color,
     };
     match picker::pick(world, &start).await? {
-        Some(listed) => go_on(args, &listed, None, world, out),
+        Some(listed) => go_on(args, &listed, None, world, out).await,
         None => Err(Failure::new(Exit::Cancelled, "")),
     }
 }
@@ -100,14 +99,14 @@ async fn offer(args: &Resume, world: &World, out: &mut Output) -> Result<(), Fai
 }
 
 /// Continues it, or says how. `here`: the present folder, where its agent finds it from there.
-fn go_on(
+async fn go_on(
     args: &Resume,
     listed: &ListedSession,
     here: Option<&Path>,
     world: &World,
     out: &mut Output,
 ) -> Result<(), Failure> {
-    let invocation = Invocation::of(listed, here, world)?;
+    let invocation = Invocation::of(listed, here, world).await?;
     if args.exec {
         out.clear();
         out.flush()?;

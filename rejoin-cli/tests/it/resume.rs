@@ -70,9 +70,22 @@ fn what_cannot_be_continued_is_told_why() {
 fn a_folder_that_is_gone_is_told_with_what_helps() {
     let machine = Machine::with_sessions();
     std::fs::remove_dir(machine.folder("elsewhere")).unwrap();
-    let said = machine.rejoin(&["resume", ELSEWHERE]);
-    assert_eq!(said.code, 3, "{said:?}");
-    assert!(said.stderr.contains("rejoin relocate"), "{said:?}");
+    // What is told is done, word for word: by a version that finds a session from anywhere, and by one that does not.
+    for (version, steps) in [("2.1.332", 1), ("2.0.14", 2)] {
+        machine.install("claude", &format!("#!/bin/sh\necho '{version} (Claude Code)'\n"));
+        let said = machine.rejoin(&["resume", ELSEWHERE]);
+        assert_eq!(said.code, 3, "{said:?}");
+        let (_, way) = said.stderr.trim_end().rsplit_once(": ").unwrap();
+        let told: Vec<_> = way.split(", then ").collect();
+        assert_eq!(told.len(), steps, "{way}");
+        let mut line = String::new();
+        for step in told {
+            let words: Vec<_> = step.strip_prefix("rejoin ").unwrap().split(' ').collect();
+            line = machine.rejoin(&words).ok().stdout;
+        }
+        let folder = machine.project.display();
+        assert_eq!(line, format!("cd {folder} && claude --resume {ELSEWHERE}\n"));
+    }
 }
 
 #[test]

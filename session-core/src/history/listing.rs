@@ -261,6 +261,14 @@ pub struct ListQuery {
     pub limit: Option<usize>,
 }
 
+impl ListQuery {
+    /// Whether sessions of a kind are asked for.
+    #[must_use]
+    pub fn takes(&self, kind: SessionKind) -> bool {
+        if self.kinds.is_empty() { kind != SessionKind::Sidechain } else { self.kinds.contains(&kind) }
+    }
+}
+
 /// Something that a reader left out or put right.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{CatalogError, Chain, HistoryError, StoreError};
 use crate::history::{
-    ListQuery, ListedSession, PageQuery, Restored, Scope, SessionsListing, SessionsQuery, TranscriptPage,
-    Unlisted,
+    ListQuery, ListedSession, PageQuery, Restored, Resumability, Scope, SessionEntry, SessionsListing,
+    SessionsQuery, TranscriptPage, Unlisted, Unresumable,
 };
 use crate::{AgentId, Folder, NativeId, SessionCatalog, SessionKey};
 
@@ -21,6 +21,8 @@ pub(super) struct Known {
     pub(super) keys: Vec<SessionKey>,
     /// The folders of sessions in force, and what they are.
     pub(super) homes: HashMap<(AgentId, NativeId), Folder>,
+    /// Where those in force are that were relocated.
+    moved: HashMap<(AgentId, NativeId), PathBuf>,
     /// What folders were, by their paths, when sessions were begun in them.
     pub(super) folders: HashMap<PathBuf, Folder>,
     /// What keys are called.
@@ -131,6 +133,8 @@ impl Lifecycle {
             }
             if let Some(binding) = &record.binding {
                 let of = (key.agent.clone(), binding.native_id.clone());
+                let lives_in = binding.lives_in.as_ref().and_then(|folder| folder.path.as_path());
+                known.moved.extend(lives_in.map(|folder| (of.clone(), folder.to_owned())));
                 known.homes.insert(of, binding.folder().clone());
             }
             let former = record.past.into_iter().map(|former| former.native_id);
@@ -184,12 +188,45 @@ async fn add(
     listing.more |= found.more;
     listing.notices.extend(found.notices);
     listing.filed_in.extend(found.filed_in);
-    listing.sessions.extend(found.sessions.into_iter().map(|entry| {
-        let named = known.sessions.get(&(agent.clone(), entry.id.clone()));
+    let moved = moved_into(catalog, query, agent, &found.sessions, known).await?;
+    listing.sessions.extend(found.sessions.into_iter().chain(moved).map(|mut entry| {
+        let of = (agent.clone(), entry.id.clone());
+        // Its file still tells of the old folder.
+        entry.last_cwd = known.moved.get(&of).cloned().or(entry.last_cwd);
+        let named = known.sessions.get(&of);
         // What lies in a key's state dir is the key's, whatever another record says of the same id.
         let named = named.filter(|(of, _)| key.is_none_or(|key| key == of));
         let bound = named.is_some_and(|(_, bound)| *bound);
         ListedSession { agent: agent.clone(), key: key.or(named.map(|(of, _)| of)).cloned(), bound, entry }
     }));
     Ok(())
+}
+
+/// Sessions that were relocated into a folder of the scope, and whose files do not tell of it.
+async fn moved_into(
+    catalog: &dyn SessionCatalog,
+    query: &ListQuery,
+    agent: &AgentId,
+    found: &[SessionEntry],
+    known: &Known,
+) -> Result<Vec<SessionEntry>, CatalogError> {
+    let mut missing = Vec::new();
+    if query.scope == Scope::All {
+        return Ok(missing);
+    }
+    for ((of, id), folder) in &known.moved {
+        if of != agent || !query.scope.holds(folder) || found.iter().any(|entry| entry.id == *id) {
+            continue;
+        }
+        let files = match catalog.find(id, query.state_dir.as_deref()).await {
+            Err(error) if error.is_unsupported() => return Ok(missing),
+            files => files?,
+        };
+        let empty = Resumability::No(Unresumable::Empty);
+        let wanted = |entry: &SessionEntry| {
+            query.takes(entry.kind) && (query.with_empty || entry.resumable != empty)
+        };
+        missing.extend(files.into_iter().find(|entry| entry.id == *id).filter(wanted));
+    }
+    Ok(missing)
 }

@@ -121,6 +121,14 @@ async fn a_bound_session_is_moved_noted_and_continued_where_it_went() {
     // A version that finds sessions in their own folder alone continues it there.
     let next = bench.lifecycle.run(request("two").cwd("/w/tree")).await.unwrap();
     assert_eq!((next.route, next.session_id), (Route::Resumed, Some(NativeId::new(id.as_str()))));
+    // A list of the new folder has it, though its file tells of the old one.
+    for (scope, there) in [("/w/tree", true), ("/w/demo", true), ("/w/other", false)] {
+        let list = ListQuery { scope: Scope::Exact(scope.into()), ..ListQuery::default() };
+        let query = SessionsQuery { list, ..SessionsQuery::default() };
+        let sessions = bench.lifecycle.list(&query).await.unwrap().sessions;
+        let folders: Vec<_> = sessions.iter().map(|one| (one.bound, one.entry.last_cwd.as_deref())).collect();
+        assert_eq!(folders, vec![(true, Some(Path::new("/w/tree"))); usize::from(there)], "{scope}");
+    }
     // Once more: nothing changes, nothing is told.
     let wish = Relocation::new(mover.session(Some(key())), "/w/tree");
     assert_eq!(bench.lifecycle.relocate(&wish).await.unwrap(), Relocated::NothingToDo);

@@ -2,7 +2,7 @@
 
 use session_core::Timestamp;
 use session_core::history::{
-    ListQuery, Listing, Notice, Resumability, SessionEntry, SessionKind, Unresumable,
+    ListQuery, Listing, Notice, Resumability, SessionEntry, Unresumable,
 };
 
 use super::Examined;
@@ -28,11 +28,7 @@ impl<'a> Chosen<'a> {
     pub(super) fn add(&mut self, examined: Examined) {
         self.notices.extend(examined.notices);
         let Some(mut entry) = examined.entry else { return };
-        let wanted = match self.query.kinds.as_slice() {
-            [] => entry.kind != SessionKind::Sidechain,
-            kinds => kinds.contains(&entry.kind),
-        };
-        if !wanted || !self.scope.holds(&entry) {
+        if !self.query.takes(entry.kind) || !self.scope.holds(&entry) {
             return;
         }
         if entry.resumable == Resumability::No(Unresumable::Empty) {

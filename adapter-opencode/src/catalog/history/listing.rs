@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use session_core::error::CatalogError;
 use session_core::history::{
-    ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry, SessionKind, Unresumable,
+    ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry, Unresumable,
 };
 use session_core::{EnvMap, NativeId};
 
@@ -132,11 +132,7 @@ pub(in super::super) fn list(
     let mut folders = Folders::default();
     let scope = folders.scope(&query.scope);
     sessions.retain(|entry| {
-        let kind = match query.kinds.as_slice() {
-            [] => entry.kind != SessionKind::Sidechain,
-            kinds => kinds.contains(&entry.kind),
-        };
-        kind && match &scope {
+        query.takes(entry.kind) && match &scope {
             Scope::All => true,
             scope => [&entry.cwd, &entry.last_cwd]
                 .into_iter()
