@@ -78,6 +78,11 @@ impl CliDialect for CodexDialect {
         self.accepts_id(id).then(|| vec!["resume".into(), id.as_str().into()])
     }
 
+    /// Codex has the command from 0.140 on; it is what it names itself where it refuses such a session.
+    fn unarchive(&self, id: &NativeId) -> Option<Vec<OsString>> {
+        self.accepts_id(id).then(|| vec!["unarchive".into(), id.as_str().into()])
+    }
+
     fn decoder(&self, _: &Turn<'_>) -> Box<dyn Decoder> {
         Box::new(CodexDecoder::default())
     }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rejoin::core::{EnvChange, EnvMap, Program};
+use rejoin::core::{CliDialect, EnvChange, EnvMap, Program};
 use rejoin::history::{ListedSession, Resumability};
 use rejoin::{Answer, Seek, Wanted};
 use serde::Serialize;
@@ -59,39 +59,42 @@ impl Invocation {
             let message = format!("there is no way to continue {} in {agent}'s own interface", entry.id);
             return Err(Failure::new(Exit::Refused, message));
         };
-        let state_dir = entry.source.state_dir.as_deref();
-        let layout = state_dir.map(|dir| dialect.state(Some(dir), world.around.environment.map(), None));
-        Ok(Self {
-            program: dialect.program(),
-            args,
-            cwd: folder(listed, here, world).await?,
-            changes: layout.map(|layout| layout.env).unwrap_or_default(),
-        })
+        let cwd = folder(listed, here, world).await?;
+        Ok(Self { program: dialect.program(), args, cwd, changes: changes(&*dialect, listed, world) })
+    }
+
+    /// The line that takes the session out of its agent's archive, where there is one. It may be run anywhere.
+    pub(crate) fn unarchive(listed: &ListedSession, world: &World) -> Option<String> {
+        let dialect = world::dialect(&listed.agent)?;
+        let (args, cwd) = (dialect.unarchive(&listed.entry.id)?, PathBuf::new());
+        let changes = changes(&*dialect, listed, world);
+        Some(Self { program: dialect.program(), args, cwd, changes }.command())
     }
 
     /// A line for a POSIX shell.
     pub(crate) fn line(&self) -> String {
-        let mut line = format!("cd {} &&", shell(&text(&self.cwd)));
+        format!("cd {} && {}", shell(&text(&self.cwd)), self.command())
+    }
+
+    fn command(&self) -> String {
+        let mut parts = Vec::new();
         let removed = self.changes.iter().any(|change| matches!(change, EnvChange::Remove(_)));
         if removed {
-            line.push_str(" env");
+            parts.push("env".to_owned());
         }
         for change in &self.changes {
             match change {
-                EnvChange::Remove(name) => line.push_str(&format!(" -u {}", shell(&name.to_string_lossy()))),
+                EnvChange::Remove(name) => parts.push(format!("-u {}", shell(&name.to_string_lossy()))),
                 EnvChange::Set(..) => {}
             }
         }
         for change in &self.changes {
             if let EnvChange::Set(name, value) = change {
-                line.push_str(&format!(" {}={}", name.to_string_lossy(), shell(&value.to_string_lossy())));
+                parts.push(format!("{}={}", name.to_string_lossy(), shell(&value.to_string_lossy())));
             }
         }
-        for word in self.words() {
-            line.push(' ');
-            line.push_str(&shell(&word));
-        }
-        line
+        parts.extend(self.words().map(|word| shell(&word)));
+        parts.join(" ")
     }
 
     fn words(&self) -> impl Iterator<Item = String> {
@@ -130,6 +133,13 @@ impl From<&Invocation> for InvocationJson {
             env: env.collect(),
         }
     }
+}
+
+/// What the agent needs to look into the session's state dir.
+fn changes(dialect: &dyn CliDialect, listed: &ListedSession, world: &World) -> Vec<EnvChange> {
+    let state_dir = listed.entry.source.state_dir.as_deref();
+    let layout = state_dir.map(|dir| dialect.state(Some(dir), world.around.environment.map(), None));
+    layout.map(|layout| layout.env).unwrap_or_default()
 }
 
 /// The folder that the agent has to be started in to find the session: the one that its file is filed under, which is not the

@@ -6,6 +6,7 @@ use rejoin::{Answer, Hit, Located, NativeId, NotResumed, Seek, Wanted};
 
 use crate::commands::list::unresumable;
 use crate::exit::{Exit, Failure};
+use crate::invocation::Invocation;
 use crate::target::{self, told};
 use crate::world::World;
 
@@ -39,7 +40,7 @@ pub(crate) async fn meant(world: &World, seek: &Seek) -> Result<Meant, Failure> 
             return Err(Failure::new(Exit::OtherProject, message).with_candidates(vec![told(&hit.session)]));
         }
         Answer::CannotResume { hit, why, .. } => {
-            let message = format!("{} cannot be continued: {}", hit.session.entry.id, reason(*why));
+            let message = format!("{} cannot be continued: {}", hit.session.entry.id, reason(*why, &hit.session, world));
             return Err(Failure::new(Exit::Refused, message));
         }
         Answer::Ambiguous { candidates, .. } => return Err(ambiguous(word, candidates)),
@@ -82,13 +83,18 @@ fn ambiguous(word: &str, candidates: &[Hit]) -> Failure {
     Failure::new(Exit::Ambiguous, message).with_candidates(candidates)
 }
 
-fn reason(why: NotResumed) -> &'static str {
+fn reason(why: NotResumed, session: &ListedSession, world: &World) -> String {
     use rejoin::history::Resumability;
-    match why {
+    let reason = match why {
         NotResumed::Current => "it is the one that asks",
         NotResumed::Sidechain => "it is a helper's",
         NotResumed::File(Resumability::No(why)) => unresumable(why),
-        NotResumed::File(Resumability::Archived) => "it is archived",
+        NotResumed::File(Resumability::Archived) => {
+            let way = Invocation::unarchive(session, world);
+            let way = way.map(|line| format!("; to take it out of the archive: {line}"));
+            return format!("it is archived{}", way.unwrap_or_default());
+        }
         _ => "it cannot be continued",
-    }
+    };
+    reason.to_owned()
 }

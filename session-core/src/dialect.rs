@@ -241,6 +241,12 @@ pub trait CliDialect: Debug + Send + Sync + 'static {
         None
     }
 
+    /// The arguments with which a person takes a session out of the agent's archive. `None`: there is no such command, or the
+    /// id cannot be passed safely.
+    fn unarchive(&self, _id: &NativeId) -> Option<Vec<OsString>> {
+        None
+    }
+
     /// A decoder for one attempt.
     fn decoder(&self, turn: &Turn<'_>) -> Box<dyn Decoder>;
 

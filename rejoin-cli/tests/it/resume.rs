@@ -146,3 +146,16 @@ fn a_word_means_to_show_what_it_means_to_resume() {
         machine.rejoin(&["show", word]).ok();
     }
 }
+
+#[test]
+fn of_an_archived_session_it_is_told_how_it_comes_out_of_the_archive() {
+    let machine = Machine::with_sessions();
+    let id = "019b8d2b-b6f8-713f-b434-8bd03b8dece7";
+    let path = codex(&machine, id, &machine.project, "Paint the shed", "Red.");
+    let archive = machine.home.join(".codex/archived_sessions");
+    std::fs::create_dir_all(&archive).unwrap();
+    std::fs::rename(&path, archive.join(path.file_name().unwrap())).unwrap();
+    let said = machine.rejoin(&["resume", id]);
+    assert_eq!((said.code, said.stdout.as_str()), (7, ""), "{said:?}");
+    assert!(said.stderr.trim_end().ends_with(&format!("archive: codex unarchive {id}")), "{said:?}");
+}
