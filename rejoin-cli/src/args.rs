@@ -264,7 +264,8 @@ pub(crate) struct Search {
 pub(crate) struct Resume {
     /// The session: its id, the beginning of it, its title, or words of it [default: pick one]
     pub(crate) what: Vec<String>,
-    /// Of which folders, where nothing is named; the picker begins with it [default: here for the picker, else all]
+    /// Of which folders, where nothing is named; tab widens it in the picker [default: here and below for the picker, where a
+    /// person mostly is at work on one of them; all for a list]
     #[arg(long, short, value_enum)]
     pub(crate) scope: Option<ScopeChoice>,
     /// Start the agent in the session's folder, in place of printing how.
