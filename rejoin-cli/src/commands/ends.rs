@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rejoin::core::Timestamp;
 use rejoin::error::Chain;
-use rejoin::{CloseError, Closed, Closing, Live, MailboxNotClosed, Sweep, SweepOutcome, SweepReport, Swept};
+use rejoin::{CloseError, Closed, Closing, InvalidLive, Live, MailboxNotClosed, Sweep, SweepOutcome, SweepReport, Swept};
 use serde::Serialize;
 
 use crate::args;
@@ -196,7 +196,11 @@ pub(crate) async fn sweep(args: &args::Sweep, world: &World, out: &mut Output) -
         if let Some(file) = &args.live_file {
             mailboxes.extend(lines(file)?);
         }
-        Live::of(mailboxes).map_err(|error| Failure::caused(Exit::Usage, &error))?
+        Live::of(mailboxes).map_err(|error| match error {
+            // The library's own words are for who calls it.
+            InvalidLive::Empty => Failure::usage("no mailbox is said to be alive: everything would be swept"),
+            error => Failure::caused(Exit::Usage, &error),
+        })?
     };
     let sweep = Sweep::new(live).grace(args.grace).dry_run(!args.remove);
     out.progress("looking at what is kept …");

@@ -100,3 +100,13 @@ fn a_store_that_the_environment_names_and_that_is_not_there_is_told() {
     // One's own need not be there before the first run.
     assert_eq!(machine.rejoin(&["list"]).ok().stderr, "");
 }
+
+#[test]
+fn what_is_said_of_a_sweep_of_everything_is_for_people() {
+    let machine = Machine::new();
+    std::fs::create_dir_all(machine.store().join(".agent-sessions")).unwrap();
+    // Nobody is named on stdin.
+    let said = machine.rejoin(&["sweep", "--dry-run", "--live-file", "-"]);
+    assert_eq!((said.code, said.stderr.contains("no mailbox is said to be alive")), (2, true), "{said:?}");
+    assert!(!said.stderr.contains("::"), "{said:?}");
+}
