@@ -3,15 +3,17 @@
 use std::path::Path;
 
 use rejoin::adapters::{
-    ClaudeDialect, ClaudeOptions, ClaudeTranscripts, CodexDialect, OpencodeDialect, claude, codex, opencode,
+    ClaudeDialect, ClaudeOptions, ClaudeTranscripts, CodexDialect, CodexTranscripts, OpencodeDialect, claude,
+    codex, opencode,
 };
 use rejoin::core::{CliDialect, SessionQuery, TranscriptFormat as _};
 use rejoin::history::{
-    Depth, ListQuery, ListedSession, Notice, NoticeKind, PageQuery, SessionsListing, SessionsQuery,
+    Cursor, Depth, ListQuery, ListedSession, Notice, NoticeKind, PageQuery, SessionsListing, SessionsQuery,
     TranscriptPage,
 };
 use rejoin::process::Environment;
 use rejoin::stores::{FsStore, MemoryStore};
+use rejoin::transcript::{FileCatalog, Follow};
 use rejoin::{Agent, AgentId, RESUME_SETTING, ResumeSetting, Sessions, SessionsBuilder};
 
 use crate::exit::{Exit, Failure};
@@ -169,6 +171,17 @@ pub(crate) fn is_filed_under(listed: &ListedSession, folder: &Path, world: &Worl
         _ => Vec::new(),
     };
     exact.contains(&entry.source.path)
+}
+
+/// What is added to a session's file, from a place on. `None`: it has no file of its own.
+pub(crate) fn follow(listed: &ListedSession, from: &Cursor, world: &World) -> Option<Follow> {
+    let environment = world.around.environment.map().clone();
+    let (source, from) = (listed.entry.source.clone(), Some(from.clone()));
+    match listed.agent.as_str() {
+        "claude" => Some(FileCatalog::new(ClaudeTranscripts::new(environment)).follow(source, from)),
+        "codex" => Some(FileCatalog::new(CodexTranscripts::new(environment)).follow(source, from)),
+        _ => None,
+    }
 }
 
 /// The dialect of an agent, for its command line.

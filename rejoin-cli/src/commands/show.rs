@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rejoin::history::{Cursor, ListedSession, Located, PageQuery, TranscriptPage};
+use rejoin::transcript::Followed;
 use serde::Serialize;
 
 use crate::args::Show;
@@ -14,9 +15,9 @@ use crate::output::{Output, Style};
 use crate::plain;
 use crate::talk::{self, Detail};
 use crate::when;
-use crate::world::World;
+use crate::world::{self, World};
 
-/// How often a file is looked at for what was added.
+/// How often an agent without files is asked for what was added.
 const LOOK: Duration = Duration::from_millis(400);
 /// Records read at once of what was added.
 const BATCH: usize = 200;
@@ -103,29 +104,57 @@ fn entries(located: &[Located], detail: Detail, out: &mut Output) -> Result<(), 
 async fn follow(
     args: &Show,
     session: &ListedSession,
-    mut after: Option<Cursor>,
+    after: Option<Cursor>,
     world: &World,
     out: &mut Output,
 ) -> Result<(), Failure> {
     let detail = if args.full { Detail::Full } else { Detail::Brief };
+    let Some(after) = after else {
+        return Err(Failure::new(Exit::Failed, "this session cannot be followed"));
+    };
+    let Some(mut follow) = world::follow(session, &after, world) else {
+        return ask(session, after, detail, world, out).await;
+    };
     loop {
-        let Some(cursor) = after.clone() else {
-            return Err(Failure::new(Exit::Failed, "this session cannot be followed"));
-        };
-        let query = PageQuery::After { cursor, records: BATCH };
-        let page = world.page(session, &query).await?;
-        let is_quiet = page.entries.is_empty();
-        if out.json {
-            for one in &page.entries {
-                out.document(&AddedJson { entry: one.into() })?;
+        match follow.next().await.map_err(|error| Failure::failed(&error))? {
+            Followed::Added { entries, notices } => {
+                added(&entries, detail, out)?;
+                unreadable(&notices, out);
             }
-        } else {
-            entries(&page.entries, detail, out)?;
-            out.flush()?;
+            // A program could not tell what comes twice.
+            Followed::Anew if out.json => {
+                return Err(Failure::new(Exit::Failed, "the session was written anew, or cut"));
+            }
+            Followed::Anew => out.note("the session was written anew: this is its beginning"),
+            Followed::Gone => out.note("the session's file is gone; it is waited for"),
+            _ => {}
         }
-        after = page.after.or(after);
-        if is_quiet {
+    }
+}
+
+/// The same for an agent whose sessions are no files: it is asked again and again.
+async fn ask(
+    session: &ListedSession,
+    mut after: Cursor,
+    detail: Detail,
+    world: &World,
+    out: &mut Output,
+) -> Result<(), Failure> {
+    loop {
+        let query = PageQuery::After { cursor: after.clone(), records: BATCH };
+        let page = world.page(session, &query).await?;
+        added(&page.entries, detail, out)?;
+        after = page.after.unwrap_or(after);
+        if page.entries.is_empty() {
             tokio::time::sleep(LOOK).await;
         }
     }
+}
+
+fn added(located: &[Located], detail: Detail, out: &mut Output) -> Result<(), Failure> {
+    if !out.json {
+        entries(located, detail, out)?;
+        return out.flush();
+    }
+    located.iter().try_for_each(|one| out.document(&AddedJson { entry: one.into() }))
 }

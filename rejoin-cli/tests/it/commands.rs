@@ -121,6 +121,23 @@ fn what_is_added_is_shown_as_it_comes() {
 }
 
 #[test]
+fn a_file_that_is_written_anew_while_it_is_shown_is_shown_from_its_beginning() {
+    let machine = Machine::new();
+    let session = |prompt| Claude::new(&machine, LOGIN, &machine.project, 30).turn(prompt, "Yes.");
+    let path = session("one").write();
+    let mut child = machine.command(&["show", LOGIN, "--follow"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut shows = |text: &str| lines.by_ref().any(|line| line.unwrap().contains(text));
+    assert!(shows("› one"));
+    let other = path.with_extension("new");
+    std::fs::write(&other, session("another one").text()).unwrap();
+    std::fs::rename(&other, &path).unwrap();
+    assert!(shows("› another one"), "it ended");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
 fn the_doctor_tells_what_is_installed_and_what_is_not() {
     let machine = Machine::with_sessions();
     machine.install("claude", "#!/bin/sh\necho '2.1.332 (Claude Code)'\n");
