@@ -14,13 +14,7 @@ pub(crate) struct Scoped {
 
 impl Scoped {
     pub(crate) fn new(scope: &Scope) -> Self {
-        let scope = match scope {
-            Scope::All => Scope::All,
-            Scope::Exact(path) => Scope::Exact(real(path)),
-            Scope::Below(path) => Scope::Below(real(path)),
-            Scope::AnyBelow(paths) => Scope::AnyBelow(paths.iter().map(|path| real(path)).collect()),
-        };
-        Self { scope, known: HashMap::new() }
+        Self { scope: scope.map(real), known: HashMap::new() }
     }
 
     /// Whether the session began in one of the folders, or was last in one.

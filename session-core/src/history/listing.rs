@@ -221,6 +221,27 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// The folders that it is made of.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        match self {
+            Self::All => [].iter(),
+            Self::Exact(path) | Self::Below(path) => std::slice::from_ref(path).iter(),
+            Self::AnyBelow(paths) => paths.iter(),
+        }
+        .map(PathBuf::as_path)
+    }
+
+    /// The same, of other folders: such as the real paths of its own.
+    #[must_use]
+    pub fn map(&self, mut folder: impl FnMut(&Path) -> PathBuf) -> Self {
+        match self {
+            Self::All => Self::All,
+            Self::Exact(path) => Self::Exact(folder(path)),
+            Self::Below(path) => Self::Below(folder(path)),
+            Self::AnyBelow(paths) => Self::AnyBelow(paths.iter().map(|path| folder(path)).collect()),
+        }
+    }
+
     /// Whether a session in this folder belongs to it. Both sides are taken as they are: who asks resolves links first.
     #[must_use]
     pub fn holds(&self, folder: &Path) -> bool {

@@ -155,18 +155,11 @@ impl Lifecycle {
 
     /// The scope with real paths, as catalogs compare them; a folder that is gone stays as written.
     async fn real(&self, scope: &Scope) -> Scope {
-        match scope {
-            Scope::All => Scope::All,
-            Scope::Exact(path) => Scope::Exact(self.real_path(path).await),
-            Scope::Below(path) => Scope::Below(self.real_path(path).await),
-            Scope::AnyBelow(paths) => {
-                let mut real = Vec::with_capacity(paths.len());
-                for path in paths {
-                    real.push(self.real_path(path).await);
-                }
-                Scope::AnyBelow(real)
-            }
+        let mut real = HashMap::new();
+        for folder in scope.folders() {
+            real.insert(folder, self.real_path(folder).await);
         }
+        scope.map(|folder| real.get(folder).cloned().unwrap_or_else(|| folder.to_owned()))
     }
 
     async fn real_path(&self, path: &Path) -> PathBuf {

@@ -130,7 +130,7 @@ pub(in super::super) fn list(
     let mut listing = Listing { notices: found.notices, ..Listing::default() };
     let mut sessions = newest_of_each(found.entries, &mut listing.notices);
     let mut folders = Folders::default();
-    let scope = folders.scope(&query.scope);
+    let scope = query.scope.map(|folder| folders.real(folder));
     sessions.retain(|entry| {
         query.takes(entry.kind) && match &scope {
             Scope::All => true,
@@ -188,14 +188,5 @@ impl Folders {
         let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         self.0.insert(folder.to_owned(), real.clone());
         real
-    }
-
-    fn scope(&mut self, scope: &Scope) -> Scope {
-        match scope {
-            Scope::All => Scope::All,
-            Scope::Exact(path) => Scope::Exact(self.real(path)),
-            Scope::Below(path) => Scope::Below(self.real(path)),
-            Scope::AnyBelow(paths) => Scope::AnyBelow(paths.iter().map(|path| self.real(path)).collect()),
-        }
     }
 }
