@@ -103,7 +103,7 @@ impl Lister<'_> {
         };
         let mut sessions = grouped(self.format, files);
         sessions.sort_unstable_by(|one, other| order(&one[0]).cmp(&order(&other[0])));
-        let mut chosen = Chosen::new(query, notices);
+        let mut chosen = Chosen::new(*self, query, notices);
         let mut fresh = HashMap::new();
         let mut rest = sessions.as_slice();
         let mut step = query.limit.map_or(rest.len(), |limit| limit.max(FIRST));
@@ -141,9 +141,7 @@ impl Lister<'_> {
         if let Some((path, owner)) = self.index {
             save(&index, (path, owner), &fresh, roots, complete.then_some(&sessions), sidechains);
         }
-        let mut listing = chosen.listing();
-        listing.filed_in = self.filed_in(query);
-        listing
+        chosen.listing()
     }
 
     /// The places for the one folder that is asked for, as far as they are there.

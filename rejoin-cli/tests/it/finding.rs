@@ -1,7 +1,7 @@
 //! `search` and `relocate`.
 
-use crate::support::Machine;
 use crate::support::sessions::{CHANGELOG, CODEX, ELSEWHERE, LOGIN, TITLE, codex};
+use crate::support::{Machine, Said};
 
 #[test]
 fn sessions_are_found_by_what_was_said_in_them() {
@@ -91,6 +91,12 @@ fn a_session_that_is_relocated_is_continued_in_its_new_folder() {
     assert!(!std::path::Path::new(told["from_path"].as_str().unwrap()).exists());
     let path = told["to_path"].as_str().unwrap();
     assert!(path.contains("-elsewhere/") && std::path::Path::new(path).is_file(), "{told}");
+    let list = ["list", "--scope", "here", "--json"];
+    let listed: Said = machine.command(&list).current_dir(&elsewhere).output().unwrap().into();
+    let listed = listed.ok().json();
+    let folders: Vec<_> =
+        listed["sessions"].as_array().unwrap().iter().map(|it| (&it["id"], &it["last_cwd"])).collect();
+    assert_eq!(folders, [(&CHANGELOG.into(), &to.into()), (&ELSEWHERE.into(), &to.into())], "{listed}");
     let said = machine.command(&["resume", CHANGELOG]).current_dir(&elsewhere).output().unwrap();
     let line = format!("cd {to} && claude --resume {CHANGELOG}\n");
     assert_eq!(String::from_utf8(said.stdout).unwrap(), line, "its file tells of the old folder");
