@@ -144,11 +144,7 @@ fn changes(dialect: &dyn CliDialect, listed: &ListedSession, world: &World) -> V
 
 /// The folder that the agent has to be started in to find the session: the one that its file is filed under, which is not the
 /// one that it tells of where it was relocated; else the one that it began in; else this one.
-async fn folder(
-    listed: &ListedSession,
-    here: Option<&Path>,
-    world: &World,
-) -> Result<PathBuf, Failure> {
+async fn folder(listed: &ListedSession, here: Option<&Path>, world: &World) -> Result<PathBuf, Failure> {
     let entry = &listed.entry;
     let told = || entry.cwd.iter().chain(&entry.last_cwd).cloned();
     let Some(began) = told().next() else {

@@ -51,7 +51,7 @@ pub(crate) struct SessionJson {
 
 impl From<&ListedSession> for SessionJson {
     fn from(listed: &ListedSession) -> Self {
-        let ListedSession { agent, key, bound, entry } = listed;
+        let ListedSession { agent, key, bound, entry, .. } = listed;
         let unresumable = if let Resumability::No(why) = entry.resumable { Some(why) } else { None };
         Self {
             agent: agent.to_string(),

@@ -40,7 +40,11 @@ pub(crate) async fn meant(world: &World, seek: &Seek) -> Result<Meant, Failure> 
             return Err(Failure::new(Exit::OtherProject, message).with_candidates(vec![told(&hit.session)]));
         }
         Answer::CannotResume { hit, why, .. } => {
-            let message = format!("{} cannot be continued: {}", hit.session.entry.id, reason(*why, &hit.session, world));
+            let message = format!(
+                "{} cannot be continued: {}",
+                hit.session.entry.id,
+                reason(*why, &hit.session, world)
+            );
             return Err(Failure::new(Exit::Refused, message));
         }
         Answer::Ambiguous { candidates, .. } => return Err(ambiguous(word, candidates)),

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use rejoin::core::Timestamp;
 use rejoin::error::Chain;
-use rejoin::{CloseError, Closed, Closing, InvalidLive, Live, MailboxNotClosed, Sweep, SweepOutcome, SweepReport, Swept};
+use rejoin::{
+    CloseError, Closed, Closing, InvalidLive, Live, MailboxNotClosed, Sweep, SweepOutcome, SweepReport, Swept,
+};
 use serde::Serialize;
 
 use crate::args;

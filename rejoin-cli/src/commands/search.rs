@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use rejoin::core::Timestamp;
 use rejoin::error::Chain;
 use rejoin::history::{
-    Depth, Hit, HitPlace, ListedSession, Notice, NoticeKind, SearchQuery, Searched, SessionKind,
-    SessionSource, Unlisted,
+    Depth, Hit, HitPlace, ListedSession, Notice, SearchQuery, Searched, SessionKind, SessionSource, Unlisted,
 };
 use rejoin::{AgentId, NativeId};
 use serde::Serialize;
@@ -128,7 +127,7 @@ pub(crate) async fn run(args: &Search, world: &World, out: &mut Output) -> Resul
                 Ok(search) => search,
                 Err(error) => {
                     let reason = Chain(&error).to_string();
-                    outcome.unlisted.push(Unlisted { agent: id.clone(), key: None, reason });
+                    outcome.unlisted.push(Unlisted::new(id.clone(), reason));
                     continue;
                 }
             };
@@ -175,8 +174,7 @@ impl Outcome {
 
     /// Whether everything was searched that is there.
     fn is_complete(&self) -> bool {
-        let left_out = |it: &Notice| matches!(it.kind, NoticeKind::Unreadable(_) | NoticeKind::LimitReached);
-        self.unlisted.is_empty() && !self.notices.iter().any(left_out)
+        self.unlisted.is_empty() && !self.notices.iter().any(Notice::is_gap)
     }
 }
 

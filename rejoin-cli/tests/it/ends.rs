@@ -2,8 +2,8 @@
 
 use std::process::Stdio;
 
-use crate::support::{Machine, Said};
 use crate::support::sessions::{Claude, LOGIN};
+use crate::support::{Machine, Said};
 
 #[test]
 fn exit_codes_are_as_documented() {
@@ -90,7 +90,8 @@ fn a_store_that_the_environment_names_and_that_is_not_there_is_told() {
     for (words, code) in cases {
         let said = around(words);
         assert_eq!(said.code, code, "{words:?}: {said:?}");
-        let told = if words[1..] == ["issue-1"] && words[0] == "show" { "not everything" } else { "/no/store" };
+        let told =
+            if words[1..] == ["issue-1"] && words[0] == "show" { "not everything" } else { "/no/store" };
         assert!(said.stderr.contains(told), "{words:?}: {said:?}");
     }
     for words in [&["list", "--json"][..], &["search", "login", "--json"]] {

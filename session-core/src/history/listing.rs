@@ -301,6 +301,14 @@ pub struct Notice {
     pub kind: NoticeKind,
 }
 
+impl Notice {
+    /// Whether something was not looked at: what is not there may be in it.
+    #[must_use]
+    pub const fn is_gap(&self) -> bool {
+        matches!(self.kind, NoticeKind::Unreadable(_) | NoticeKind::LimitReached)
+    }
+}
+
 /// What kind of notice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -364,9 +372,6 @@ impl Listing {
     /// Whether everything was looked at, but for what the limit left out.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        !self
-            .notices
-            .iter()
-            .any(|notice| matches!(notice.kind, NoticeKind::Unreadable(_) | NoticeKind::LimitReached))
+        !self.notices.iter().any(Notice::is_gap)
     }
 }

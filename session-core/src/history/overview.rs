@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::listing::{ListQuery, Notice, NoticeKind, SessionEntry, is_false};
+use super::listing::{ListQuery, Notice, SessionEntry, is_false};
 use crate::{AgentId, SessionKey};
 
 /// Which sessions of which agents to list.
@@ -20,6 +20,7 @@ pub struct SessionsQuery {
 
 /// A session of some agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ListedSession {
     /// The agent.
     pub agent: AgentId,
@@ -35,6 +36,12 @@ pub struct ListedSession {
 }
 
 impl ListedSession {
+    /// A session that belongs to no key.
+    #[must_use]
+    pub const fn new(agent: AgentId, entry: SessionEntry) -> Self {
+        Self { agent, key: None, bound: false, entry }
+    }
+
     /// [The order of every list](SessionEntry::newest_first); of equal times, the agents in the order of their names.
     #[must_use]
     pub fn newest_first(&self, other: &Self) -> Ordering {
@@ -46,6 +53,7 @@ impl ListedSession {
 
 /// Something that could not be listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Unlisted {
     /// The agent whose sessions are missing from the list.
     pub agent: AgentId,
@@ -56,8 +64,17 @@ pub struct Unlisted {
     pub reason: String,
 }
 
+impl Unlisted {
+    /// All sessions of an agent, or of its own place.
+    #[must_use]
+    pub const fn new(agent: AgentId, reason: String) -> Self {
+        Self { agent, key: None, reason }
+    }
+}
+
 /// Sessions of several agents, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SessionsListing {
     /// The sessions.
     pub sessions: Vec<ListedSession>,
@@ -80,9 +97,7 @@ impl SessionsListing {
     /// Whether everything was looked at, but for what the limit left out.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        let partial =
-            |notice: &Notice| matches!(notice.kind, NoticeKind::Unreadable(_) | NoticeKind::LimitReached);
-        self.unlisted.is_empty() && !self.notices.iter().any(partial)
+        self.unlisted.is_empty() && !self.notices.iter().any(Notice::is_gap)
     }
 
     /// [Newest first](ListedSession::newest_first); at most so many.

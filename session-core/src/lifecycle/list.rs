@@ -216,9 +216,8 @@ async fn moved_into(
             files => files?,
         };
         let empty = Resumability::No(Unresumable::Empty);
-        let wanted = |entry: &SessionEntry| {
-            query.takes(entry.kind) && (query.with_empty || entry.resumable != empty)
-        };
+        let wanted =
+            |entry: &SessionEntry| query.takes(entry.kind) && (query.with_empty || entry.resumable != empty);
         missing.extend(files.into_iter().find(|entry| entry.id == *id).filter(wanted));
     }
     Ok(missing)

@@ -126,8 +126,7 @@ async fn a_session_of_nobody_is_not_read() {
     let bench = bench();
     let source = SessionSource { path: "/w/file".into(), state_dir: None };
     let entry = SessionEntry::new(NativeId::new("s"), source);
-    let mut session =
-        ListedSession { agent: AgentId::new("nobody").unwrap(), key: None, bound: false, entry };
+    let mut session = ListedSession::new(AgentId::new("nobody").unwrap(), entry);
     let page = bench.lifecycle.page(&session, &PageQuery::Last { turns: 1 }).await;
     assert!(matches!(page, Err(HistoryError::UnknownAgent { .. })), "{page:?}");
     session.agent = AgentId::new("scripted").unwrap();

@@ -33,7 +33,9 @@ impl Mover {
     }
     fn session(&self, key: Option<SessionKey>) -> ListedSession {
         let entry = self.file.lock().unwrap().clone().unwrap();
-        ListedSession { agent: AgentId::new("scripted").unwrap(), bound: key.is_some(), key, entry }
+        let mut session = ListedSession::new(AgentId::new("scripted").unwrap(), entry);
+        (session.bound, session.key) = (key.is_some(), key);
+        session
     }
     fn place(&self) -> PathBuf {
         self.file.lock().unwrap().as_ref().unwrap().source.path.clone()

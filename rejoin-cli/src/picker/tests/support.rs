@@ -35,7 +35,7 @@ pub(crate) fn session(agent: &str, id: &str, title: &str, folder: &str, hours_ag
     entry.branch = Some("main".to_owned());
     entry.turns = Some(3);
     entry.updated = Some(Timestamp::from_millis(now().as_millis() - hours_ago * 3_600_000));
-    ListedSession { agent: AgentId::new(agent).unwrap(), key: None, bound: false, entry }
+    ListedSession::new(AgentId::new(agent).unwrap(), entry)
 }
 
 /// Six sessions, three of them here.
