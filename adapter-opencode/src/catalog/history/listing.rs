@@ -132,13 +132,14 @@ pub(in super::super) fn list(
     let mut folders = Folders::default();
     let scope = query.scope.map(|folder| folders.real(folder));
     sessions.retain(|entry| {
-        query.takes(entry.kind) && match &scope {
-            Scope::All => true,
-            scope => [&entry.cwd, &entry.last_cwd]
-                .into_iter()
-                .flatten()
-                .any(|folder| scope.holds(&folders.real(folder))),
-        }
+        query.takes(entry.kind)
+            && match &scope {
+                Scope::All => true,
+                scope => [&entry.cwd, &entry.last_cwd]
+                    .into_iter()
+                    .flatten()
+                    .any(|folder| scope.holds(&folders.real(folder))),
+            }
     });
     let is_empty = |entry: &SessionEntry| entry.turns == Some(0);
     listing.empty = sessions.iter().filter(|entry| is_empty(entry)).count() as u64;
