@@ -5,8 +5,8 @@ use std::io;
 
 use memchr::{memchr, memrchr};
 
-/// How much is read at once.
-pub(crate) const BLOCK: usize = 256 << 10;
+/// How much is read at once: enough for a disk, and little beside what a processor has at hand.
+pub(crate) const BLOCK: usize = 128 << 10;
 
 /// A line, without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,8 +83,8 @@ impl<'a> Backwards<'a> {
         if self.head < read {
             let kept = self.tail - self.head;
             if kept + read > self.buffer.len() {
-                // Twice as much each time: a long line is not copied for every block of it.
-                let room = (2 * kept).max(2 * BLOCK).max(kept + read);
+                // Much more each time, since new memory costs more than what it is filled with; the limit and a block always do.
+                let room = (4 * self.buffer.len()).min(self.limit + BLOCK).max(2 * BLOCK).max(kept + read);
                 let mut larger = vec![0; room];
                 larger[room - kept..].copy_from_slice(&self.buffer[self.head..self.tail]);
                 self.buffer = larger;
