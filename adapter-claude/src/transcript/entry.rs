@@ -1,11 +1,13 @@
 //! A line of a session file in full, in the words that are the same for every agent.
 
 mod blocks;
+mod value;
 
 use session_core::Timestamp;
 use session_core::history::{Block, Entry, EntryKind, RawTime, TitleSource};
 
-use self::blocks::{Content, Message, NESTED, value, word};
+use self::blocks::{Content, Message, NESTED, word};
+use self::value::value;
 use super::json::{Json, has_control, text};
 use super::prompt::{NOT_SAID, without_reminders};
 

@@ -48,12 +48,34 @@ impl<'a> Json<'a> {
             return None;
         }
         let rest = &self.text[self.at + 1..];
-        let mut end = quote(rest)?;
-        if end > 0 && rest[end - 1] == b'\\' {
+        let mut end = rest.first_chunk().map_or(16, |near| first(near, b'"'));
+        if end == 16 {
+            end = quote(rest)?;
+        }
+        // Before the first byte stands the quote that opens it.
+        if self.text[self.at + end] == b'\\' {
             end = unescaped(rest, end)?;
         }
         self.at += end + 2;
         Some(&rest[..end])
+    }
+
+    /// A key, as it is written, and whether there is no escape in it.
+    #[inline]
+    fn key(&mut self) -> Option<(&'a [u8], bool)> {
+        if self.text.get(self.at) != Some(&b'"') && self.peek()? != b'"' {
+            return None;
+        }
+        let rest = &self.text[self.at + 1..];
+        if let Some(near) = rest.first_chunk() {
+            let end = first(near, b'"');
+            if end < first(near, b'\\') {
+                self.at += end + 2;
+                return Some((&rest[..end], true));
+            }
+        }
+        let key = self.string()?;
+        Some((key, !has_escape(key)))
     }
 
     /// Steps over a value.
@@ -67,7 +89,7 @@ impl<'a> Json<'a> {
     }
 
     /// A number, `true`, `false` or `null`, as it is written.
-    fn word(&mut self) -> Option<&'a [u8]> {
+    pub(super) fn word(&mut self) -> Option<&'a [u8]> {
         let begin = self.at;
         let is_of_word = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'z' | b'+' | b'-' | b'.' | b'E');
         while self.text.get(self.at).is_some_and(is_of_word) {
@@ -141,13 +163,12 @@ impl<'a> Json<'a> {
             return Some(());
         }
         loop {
-            self.peek()?;
-            let key = self.string()?;
+            let (key, plain) = self.key()?;
             self.take(b':')?;
-            if has_escape(key) {
-                each(self, text(key).as_bytes())?;
-            } else {
+            if plain {
                 each(self, key)?;
+            } else {
+                each(self, text(key).as_bytes())?;
             }
             match self.peek()? {
                 b',' => self.at += 1,
@@ -184,21 +205,39 @@ impl<'a> Json<'a> {
     }
 }
 
-/// Where the next quote is. Most strings are short: those are looked at sixteen bytes at a time, without a branch on where
-/// among these it is.
-#[inline]
+/// Where the next quote is. Most strings are short: those are looked at sixteen bytes at a time.
 fn quote(text: &[u8]) -> Option<usize> {
     let mut at = 0;
-    for [low, high] in text.as_chunks::<8>().0.as_chunks::<2>().0.iter().take(4) {
-        let low = equal(u64::from_le_bytes(*low), b'"');
-        let high = equal(u64::from_le_bytes(*high), b'"');
-        if low | high != 0 {
-            let (found, skipped) = if low != 0 { (low, 0) } else { (high, 8) };
-            return Some(at + skipped + found.trailing_zeros() as usize / 8);
+    for near in text.as_chunks::<16>().0.iter().take(4) {
+        let found = first(near, b'"');
+        if found < 16 {
+            return Some(at + found);
         }
         at += 16;
     }
     memchr::memchr(b'"', &text[at..]).map(|more| at + more)
+}
+
+/// Where the first such byte is; 16: there is none.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(super) fn first(text: &[u8; 16], byte: u8) -> usize {
+    // Of so few bytes it becomes a handful of instructions, where `memchr::memchr` is a call.
+    memchr::arch::x86_64::sse2::memchr::One::new(byte).and_then(|one| one.find(text)).unwrap_or(16)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) use portable as first;
+
+/// [`first`] by the means of every processor.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+#[inline]
+pub(super) fn portable(text: &[u8; 16], byte: u8) -> usize {
+    const ONES: u128 = u128::MAX / 255;
+    let other = u128::from_le_bytes(*text) ^ (ONES * u128::from(byte));
+    // The high bit of each byte that is it; above the lowest such bit, others may be set.
+    let equal = other.wrapping_sub(ONES) & !other & (ONES << 7);
+    equal.trailing_zeros() as usize / 8
 }
 
 /// Where the string ends that holds a quote there, behind a backslash.
@@ -214,21 +253,11 @@ fn unescaped(text: &[u8], mut quote: usize) -> Option<usize> {
     }
 }
 
-/// The high bit of each byte that is this one; above the lowest such bit, others may be set.
-const fn equal(word: u64, byte: u8) -> u64 {
-    const ONES: u64 = u64::MAX / 255;
-    let other = word ^ (ONES * byte as u64);
-    other.wrapping_sub(ONES) & !other & (ONES << 7)
-}
-
 /// Whether there is a backslash.
 #[inline]
 fn has_escape(text: &[u8]) -> bool {
-    let mut words = text.chunks_exact(8);
-    let any = words.by_ref().fold(0, |any, word| {
-        any | equal(u64::from_le_bytes(word.try_into().expect("chunks of eight")), b'\\')
-    });
-    any != 0 || words.remainder().contains(&b'\\')
+    let (chunks, rest) = text.as_chunks();
+    chunks.iter().any(|chunk| first(chunk, b'\\') < 16) || rest.contains(&b'\\')
 }
 
 /// What a string says, by what is written between its quotes. What is no text in it becomes the replacement character.
@@ -247,4 +276,22 @@ pub(super) fn text(raw: &[u8]) -> Cow<'_, str> {
 /// Whether there is a control character in the line: those are none in a string, so it has to be looked at closer.
 pub(super) fn has_control(line: &[u8]) -> bool {
     line.chunks(4096).any(|chunk| chunk.iter().fold(u8::MAX, |least, byte| least.min(*byte)) < 0x20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_a_byte_is_found_among_bytes_that_differ_by_one_bit() {
+        for at in 0..=16 {
+            for around in [0, b'"' ^ 1, b'"' ^ 0x80, b'\\', u8::MAX] {
+                let text: [u8; 16] =
+                    std::array::from_fn(|index| if index == at || index == 15 { b'"' } else { around });
+                let text = if at == 16 { [around; 16] } else { text };
+                assert_eq!(first(&text, b'"'), at, "{text:?}");
+                assert_eq!(portable(&text, b'"'), at, "{text:?}");
+            }
+        }
+    }
 }

@@ -2,19 +2,14 @@
 
 use serde_json::Value;
 use session_core::history::Block;
-use session_core::{Usage, without_lone_surrogates};
+use session_core::Usage;
 
+use super::value::{next, owned, value};
 use crate::transcript::facts::usage;
 use crate::transcript::json::Json;
 
-/// Memory that a value may take as a tree. One that would take more stays the text that it is.
-const TREE: usize = 4 << 20;
-
 /// How many lists of blocks may lie in each other: those of a message, and those that a tool returned.
 pub(super) const NESTED: u8 = 2;
-
-/// What one node of a tree takes, with its place in a map.
-const NODE: usize = 128;
 
 /// What a line says in the conversation.
 #[derive(Debug, Default)]
@@ -34,52 +29,6 @@ pub(super) struct Content {
 /// The next value, if it is a string; any other is stepped over.
 pub(super) fn word(json: &mut Json<'_>) -> Option<Option<String>> {
     if json.peek()? == b'"' { Some(Some(owned(json.raw()?))) } else { json.skip().map(|()| None) }
-}
-
-/// What a string says, by what is written, with its quotes. What is no text in it becomes the replacement character.
-pub(super) fn owned(raw: &[u8]) -> String {
-    let inside = raw.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(raw);
-    if let Some(text) = std::str::from_utf8(inside).ok().and_then(unescaped) {
-        return text;
-    }
-    serde_json::from_slice(raw).unwrap_or_else(|_| {
-        let written = String::from_utf8_lossy(raw);
-        serde_json::from_str(&without_lone_surrogates(&written)).unwrap_or_else(|_| written.into_owned())
-    })
-}
-
-/// The text without its escapes, piece by piece. `None`: it has one that is seldom.
-fn unescaped(written: &str) -> Option<String> {
-    let mut text = String::with_capacity(written.len());
-    let mut rest = written;
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        text.push_str(&rest[..at]);
-        text.push(match rest.as_bytes().get(at + 1)? {
-            b'n' => '\n',
-            b't' => '\t',
-            b'"' => '"',
-            b'\\' => '\\',
-            b'/' => '/',
-            b'r' => '\r',
-            _ => return None,
-        });
-        rest = &rest[at + 2..];
-    }
-    text.push_str(rest);
-    Some(text)
-}
-
-/// The value. One that is no JSON, or too much of it, is given as the text that was written.
-pub(super) fn value(raw: &[u8]) -> Value {
-    let nodes = || raw.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
-    let tree = (raw.len() <= TREE / NODE || nodes() <= TREE / NODE).then(|| {
-        serde_json::from_slice(raw)
-            .or_else(|_| serde_json::from_str(&without_lone_surrogates(&String::from_utf8_lossy(raw))))
-    });
-    match tree {
-        Some(Ok(value)) => value,
-        _ => Value::String(String::from_utf8_lossy(raw).into_owned()),
-    }
 }
 
 impl Message {
@@ -152,7 +101,7 @@ struct Fields<'a> {
     thinking: Option<&'a [u8]>,
     id: Option<&'a [u8]>,
     name: Option<&'a [u8]>,
-    input: Option<&'a [u8]>,
+    input: Value,
     call: Option<&'a [u8]>,
     content: Content,
     source: Option<&'a [u8]>,
@@ -169,7 +118,10 @@ impl<'a> Fields<'a> {
                 b"thinking" => &mut fields.thinking,
                 b"id" => &mut fields.id,
                 b"name" => &mut fields.name,
-                b"input" => &mut fields.input,
+                b"input" => {
+                    fields.input = next(json)?;
+                    return Some(());
+                }
                 b"tool_use_id" => &mut fields.call,
                 b"content" => {
                     fields.content = Content::read(json, depth)?;
@@ -209,7 +161,7 @@ fn known(fields: Fields<'_>) -> Option<Block> {
         b"\"tool_use\"" | b"\"server_tool_use\"" | b"\"mcp_tool_use\"" => Block::ToolCall {
             id: text_of(fields.id)?,
             name: text_of(fields.name)?,
-            input: fields.input.map_or(Value::Null, value),
+            input: fields.input,
         },
         b"\"tool_result\"" => Block::ToolResult {
             id: text_of(fields.call)?,

@@ -1,0 +1,120 @@
+//! Strings and values of a line in full.
+
+use serde_json::{Map, Value};
+use session_core::without_lone_surrogates;
+
+use crate::transcript::json::{Json, first};
+
+/// Memory that a value may take as a tree. One that would take more stays the text that it is.
+const TREE: usize = 4 << 20;
+
+/// What one node of a tree takes, with its place in a map.
+const NODE: usize = 128;
+
+/// How deep the values that are mostly written lie in each other. What lies deeper is left to the library.
+const DEEP: u8 = 32;
+
+/// What a string says, by what is written, with its quotes. What is no text in it becomes the replacement character.
+pub(super) fn owned(raw: &[u8]) -> String {
+    let inside = raw.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(raw);
+    if let Some(text) = unescaped(inside) {
+        return text;
+    }
+    serde_json::from_slice(raw).unwrap_or_else(|_| {
+        let written = String::from_utf8_lossy(raw);
+        serde_json::from_str(&without_lone_surrogates(&written)).unwrap_or_else(|_| written.into_owned())
+    })
+}
+
+/// The text without its escapes. `None`: it has one that is seldom, or is no text.
+fn unescaped(written: &[u8]) -> Option<String> {
+    if memchr::memchr(b'\\', written).is_none() {
+        return std::str::from_utf8(written).ok().map(str::to_owned);
+    }
+    // Memory that has to be zero is never what was given back just now.
+    let mut text = vec![b' '; written.len()];
+    let (mut from, mut to) = (0, 0);
+    // Code has an escape every few bytes: what is between is copied sixteen bytes at a time, some of them twice.
+    while let Some(near) = written[from..].first_chunk() {
+        text[to..to + 16].copy_from_slice(near);
+        let plain = first(near, b'\\');
+        if plain == 16 {
+            (from, to) = (from + 16, to + 16);
+            continue;
+        }
+        text[to + plain] = escape(*written.get(from + plain + 1)?)?;
+        (from, to) = (from + plain + 2, to + plain + 1);
+    }
+    while let Some(byte) = written.get(from) {
+        let escaped = *byte == b'\\';
+        text[to] = if escaped { escape(*written.get(from + 1)?)? } else { *byte };
+        (from, to) = (from + 1 + usize::from(escaped), to + 1);
+    }
+    text.truncate(to);
+    String::from_utf8(text).ok()
+}
+
+/// What a backslash and this byte stand for, where it is an escape that is often written.
+fn escape(byte: u8) -> Option<u8> {
+    let stands_for = ESCAPES[usize::from(byte)];
+    (stands_for != 0).then_some(stands_for)
+}
+
+/// A table: which one comes next cannot be foreseen.
+const ESCAPES: [u8; 256] = {
+    let mut table = [0; 256];
+    (table[b'n' as usize], table[b't' as usize], table[b'r' as usize]) = (b'\n', b'\t', b'\r');
+    (table[b'"' as usize], table[b'\\' as usize], table[b'/' as usize]) = (b'"', b'\\', b'/');
+    table
+};
+
+/// The value. One that is no JSON, or too much of it, is given as the text that was written.
+pub(super) fn value(raw: &[u8]) -> Value {
+    let nodes = || raw.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+    let tree = (raw.len() <= TREE / NODE || nodes() <= TREE / NODE).then(|| {
+        serde_json::from_slice(raw)
+            .or_else(|_| serde_json::from_str(&without_lone_surrogates(&String::from_utf8_lossy(raw))))
+    });
+    match tree {
+        Some(Ok(value)) => value,
+        _ => Value::String(String::from_utf8_lossy(raw).into_owned()),
+    }
+}
+
+/// The next value, as [`value`] gives it, in one pass where it is a plain one.
+pub(super) fn next(json: &mut Json<'_>) -> Option<Value> {
+    json.peek()?;
+    let (begin, mut nodes) = (*json, TREE / NODE);
+    tree(json, DEEP, &mut nodes).or_else(|| {
+        *json = begin;
+        json.raw().map(value)
+    })
+}
+
+/// `None`: it is no JSON, or there is something seldom in it.
+fn tree(json: &mut Json<'_>, depth: u8, nodes: &mut usize) -> Option<Value> {
+    *nodes = nodes.checked_sub(1)?;
+    Some(match json.peek()? {
+        b'"' => Value::String(unescaped(json.string()?)?),
+        b'{' => {
+            let depth = depth.checked_sub(1)?;
+            let mut map = Map::new();
+            json.object(|json, key| {
+                let key = std::str::from_utf8(key).ok().filter(|key| !key.contains('\\'))?.to_owned();
+                map.insert(key, tree(json, depth, nodes)?);
+                Some(())
+            })?;
+            Value::Object(map)
+        }
+        b'[' => {
+            let depth = depth.checked_sub(1)?;
+            let mut list = Vec::new();
+            json.array(|json| {
+                list.push(tree(json, depth, nodes)?);
+                Some(())
+            })?;
+            Value::Array(list)
+        }
+        _ => serde_json::from_slice(json.word()?).ok()?,
+    })
+}
