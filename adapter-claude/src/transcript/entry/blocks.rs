@@ -1,8 +1,8 @@
 //! The message of a line, and its blocks.
 
 use serde_json::Value;
-use session_core::history::Block;
 use session_core::Usage;
+use session_core::history::Block;
 
 use super::value::{next, owned, value};
 use crate::transcript::facts::usage;
@@ -55,7 +55,8 @@ impl Message {
 impl Content {
     /// Of what is no text and no list of blocks, nothing; no deeper than so many lists.
     pub(super) fn read(json: &mut Json<'_>, depth: u8) -> Option<Self> {
-        let mut blocks = Vec::new();
+        // Mostly, there is one.
+        let mut blocks = Vec::with_capacity(1);
         match json.peek()? {
             b'"' => blocks.push(Block::Text(owned(json.raw()?))),
             b'[' if depth > 0 => json.array(|json| {
@@ -158,11 +159,9 @@ fn known(fields: Fields<'_>) -> Option<Block> {
     Some(match fields.kind? {
         b"\"text\"" => Block::Text(text_of(fields.text)?),
         b"\"thinking\"" => Block::Thinking(text_of(fields.thinking)?),
-        b"\"tool_use\"" | b"\"server_tool_use\"" | b"\"mcp_tool_use\"" => Block::ToolCall {
-            id: text_of(fields.id)?,
-            name: text_of(fields.name)?,
-            input: fields.input,
-        },
+        b"\"tool_use\"" | b"\"server_tool_use\"" | b"\"mcp_tool_use\"" => {
+            Block::ToolCall { id: text_of(fields.id)?, name: text_of(fields.name)?, input: fields.input }
+        }
         b"\"tool_result\"" => Block::ToolResult {
             id: text_of(fields.call)?,
             text: fields.content.into_text(),

@@ -118,3 +118,55 @@ fn tree(json: &mut Json<'_>, depth: u8, nodes: &mut usize) -> Option<Value> {
         _ => serde_json::from_slice(json.word()?).ok()?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_says_what_another_reader_finds_in_it_wherever_its_escapes_lie() {
+        for length in 0..40 {
+            for at in 0..=length {
+                for escape in ["\\n", "\\\\", "\\\\\\\"", "\\t\\/\\r", "\\u00e9", "\\ud83d\\ude80", "\u{fc}"]
+                {
+                    let (before, behind) = ("x".repeat(at), "y".repeat(length - at));
+                    let written = format!("\"{before}{escape}{behind}{escape}\"");
+                    let expected: String = serde_json::from_str(&written).unwrap();
+                    assert_eq!(owned(written.as_bytes()), expected, "{written}");
+                }
+            }
+        }
+        for (written, expected) in [
+            (&b"\"never ends \\\""[..], "\"never ends \\\""),
+            (b"\"no such \\x escape\"", "\"no such \\x escape\""),
+            (b"\"no text \xff\\n\"", "no text \u{fffd}\n"),
+            (b"\"half of one \\ud83d\"", "half of one \u{fffd}"),
+        ] {
+            assert_eq!(owned(written), expected);
+        }
+    }
+
+    #[test]
+    fn a_value_read_in_one_pass_is_the_one_that_another_reader_finds() {
+        let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+        let too_deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        for written in [
+            r#"{"a": [1, -2.5e3, 18446744073709551616, true, null, "\n"], "b": {}, "a": [ ]}"#,
+            r#"{"\u0061\n": "\ud83d", "\\": 1, "\ud83d": 2}"#,
+            r#"{"command": "say \"hi\"\n\u00e9 and more than sixteen bytes"}"#,
+            r#"{"a": 1,}"#,
+            r#"{"a" 1}"#,
+            r#"{"a": 01}"#,
+            r#"{"\x": "\x"}"#,
+            "nul",
+            &deep,
+            &too_deep,
+        ] {
+            let behind = format!(" {written} ,");
+            let mut json = Json::new(behind.as_bytes());
+            assert_eq!(next(&mut json), Some(value(written.as_bytes())), "{written}");
+            assert_eq!(json.peek(), Some(b','), "{written}");
+        }
+        assert_eq!(next(&mut Json::new(br#"{"cut": "#)), None);
+    }
+}
