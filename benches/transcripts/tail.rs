@@ -18,7 +18,7 @@ const TURNS: usize = 20;
 const BLOCK: u64 = 256 << 10;
 const SHORT: u64 = 8 << 20;
 
-/// Reads backwards until so many prompts were seen, and makes nothing of them.
+/// Reads backwards until so many prompts were seen, tells them by three words in the whole line, and makes nothing of them.
 fn floor(path: &Path) {
     let file = File::open(path).unwrap();
     let mut at = file.metadata().unwrap().len();
@@ -33,9 +33,11 @@ fn floor(path: &Path) {
         let (mut end, mut whole) = (block.len(), 0);
         for newline in memchr::memrchr_iter(b'\n', &block[..length]) {
             let line = &block[(newline + 1).min(end)..end];
-            let head = &line[..line.len().min(400)];
-            let holds = |mark: &str| memchr::memmem::find(head, mark.as_bytes()).is_some();
-            let prompt = holds("\"type\":\"user\"") && !holds("tool_use_id") && !holds("\"isMeta\":true");
+            let holds = |part: &[u8], mark: &str| memchr::memmem::find(part, mark.as_bytes()).is_some();
+            // What tells a prompt from what a tool returned stands behind the content.
+            let others = ["\"type\":\"tool_result\"", "\"isMeta\":true", "\"isCompactSummary\":true"];
+            let prompt = holds(&line[..line.len().min(400)], "\"type\":\"user\"")
+                && !others.iter().any(|mark| holds(line, mark));
             seen += usize::from(prompt);
             (end, whole) = (newline, newline);
         }
@@ -56,7 +58,7 @@ pub(crate) fn claude(bench: &mut Bench<'_>) {
     is_true(bench, &long);
     let rounds = bench.args.rounds;
     bench.row(
-        "T1 last 20 turns; the same bytes backwards",
+        "T1 last 20 turns; backwards until 20 prompts were seen",
         Some(1.5),
         rounds,
         || floor(&long),
