@@ -14,7 +14,7 @@ use session_core::history::{
 
 pub(crate) use self::cursor::{Spot, Stale};
 pub(crate) use self::lineage::page as page_of;
-pub(crate) use self::lines::{Backwards, Forwards, Line};
+pub(crate) use self::lines::{Backwards, Forwards, Line, read_at};
 use crate::lines::glued;
 use crate::opened::Opened;
 

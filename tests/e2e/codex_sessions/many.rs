@@ -46,6 +46,22 @@ async fn five_of_a_person_are_found_among_thousands_of_programs() {
     assert_eq!(of(vec![SessionKind::Headless], None).await.len(), 2_985);
     assert_eq!(of(vec![SessionKind::Sidechain], None).await.len(), 15);
     assert_eq!(of(vec![], Some(2_000)).await.len(), 2_000);
+    let search = |kinds, limit| {
+        let (state_dir, words) = (Some(home.path().to_owned()), vec!["Review".to_owned()]);
+        let query = SearchQuery { state_dir, words, kinds, limit, ..SearchQuery::default() };
+        async move {
+            let mut search = catalog().search(&query).await.unwrap();
+            let mut ids = Vec::new();
+            while let Some(Searched::Hit(hit)) = search.next().await {
+                ids.push(hit.id.as_str().to_owned());
+            }
+            ids.sort();
+            ids
+        }
+    };
+    assert_eq!(search(vec![SessionKind::Main], Some(5)).await, people);
+    assert_eq!(search(vec![SessionKind::Main, SessionKind::Sidechain], None).await.len(), 20);
+    assert_eq!(search(vec![SessionKind::Headless], Some(2_000)).await.len(), 2_000);
 }
 
 #[tokio::test]
