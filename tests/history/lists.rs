@@ -238,3 +238,28 @@ fn a_time_after_that_of_its_file_stays_as_written_and_is_told() {
         assert!(listing.is_complete());
     }
 }
+
+/// A session is filed under the folder that it was in last, a work tree, which may be gone by now.
+#[test]
+fn sessions_of_work_trees_are_of_their_repository_and_of_the_folder_that_they_began_in() {
+    let room = Room::new();
+    room.talk("-w-demo", 1, "/w/demo");
+    let mut lines = talk("/w/demo", "begun in the main tree");
+    lines.extend(talk("/w/demo-fix", "gone on in a linked one").into_iter().map(|mut line| {
+        line["uuid"] = json!(line["uuid"].as_str().unwrap().replace("-0000-", "-1111-"));
+        line
+    }));
+    let moved = room.write("-w-demo-fix", 2, jsonl(&lines));
+    let gone = room.talk("-w-demo--claude-worktrees-gone", 3, "/w/demo/.claude/worktrees/gone");
+    room.talk("-w-demo-other", 4, "/w/demo-other");
+    let trees = ["/w/demo", "/w/demo-fix"].map(PathBuf::from);
+    assert_eq!(room.numbers(Scope::AnyBelow(trees.to_vec())), [1, 2, 3]);
+    assert_eq!(room.numbers(exact("/w/demo")), [1, 2]);
+    for (number, place) in [(2, moved), (3, gone)] {
+        assert_eq!(room.find(number)[0].source.path, place);
+    }
+    // It is continued where it is now.
+    let entry = &room.find(2)[0];
+    assert_eq!(entry.last_cwd.as_deref(), Some(Path::new("/w/demo-fix")));
+    assert_eq!(room.look(2, "/w/demo-fix").user_turns, 2);
+}
