@@ -79,7 +79,7 @@ fn tokens_by_day_are_of_the_zone_that_is_asked_for() {
     let days = |zone: jiff::tz::TimeZone| -> Vec<(Option<String>, u64)> {
         let day = |time: rejoin::core::Timestamp| {
             let time = jiff::Timestamp::from_millisecond(time.as_millis()).unwrap();
-            time.to_zoned(zone.clone()).date().to_string()
+            zone.to_datetime(time).date().to_string()
         };
         let days = usage_by_day(page.entries.iter().map(|located| &located.entry), day);
         days.into_iter().map(|(day, usage)| (day, usage.output_tokens)).collect()
