@@ -19,6 +19,9 @@ pub(crate) use self::lines::{Backwards, Forwards, Line, read_at};
 use crate::lines::glued;
 use crate::opened::Opened;
 
+/// How often a page goes on for turns that were written again, and left out.
+const ROUNDS: usize = 64;
+
 /// How much a page may hold.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
@@ -142,7 +145,7 @@ impl Transcript<'_> {
         let size = self.opened.size;
         let mut lines = Backwards::new(&self.opened.file, end.unwrap_or(size), limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
-        let (mut seen, mut bytes) = (0, 0);
+        let (mut seen, mut bytes, mut rounds, mut looked) = (0, 0, 0, 0);
         let mut begin = end.unwrap_or(size);
         // What is not a whole record yet lies behind the place from which to go on.
         let mut after = None;
@@ -150,7 +153,11 @@ impl Transcript<'_> {
             let open = after.is_none();
             if !open && seen >= turns {
                 seen -= self.leave_out_again(end.is_some(), &mut entries)?;
-                if seen >= turns {
+                (rounds, looked) = (rounds + 1, entries.len());
+                if seen >= turns || rounds > ROUNDS {
+                    if seen < turns {
+                        notices.push(self.notice(begin, NoticeKind::LimitReached));
+                    }
                     break;
                 }
             }
@@ -170,7 +177,9 @@ impl Transcript<'_> {
             }
             begin = offset;
         }
-        self.leave_out_again(end.is_some(), &mut entries)?;
+        if entries.len() > looked {
+            self.leave_out_again(end.is_some(), &mut entries)?;
+        }
         entries.reverse();
         notices.reverse();
         let after = self.cursor(end.or(after).unwrap_or(begin))?;
@@ -181,11 +190,9 @@ impl Transcript<'_> {
     /// Leaves out what was written before, of records newest first, and says how many turns these began. `before`: whether
     /// others follow them in the file.
     fn leave_out_again(self, before: bool, entries: &mut Vec<Located>) -> io::Result<usize> {
-        // Only a compaction writes something again, and says so behind it.
-        if !before && !entries.iter().any(|it| is_compaction(&it.entry)) {
-            return Ok(0);
-        }
-        let again = again::repeats(self, entries.iter().rev())?;
+        // Only a compaction writes much again, and says so behind it.
+        let looks = before || entries.iter().any(|it| is_compaction(&it.entry));
+        let again = again::repeats(self, looks, entries.iter().rev())?;
         let turns = |entries: &[Located]| entries.iter().filter(|it| it.entry.begins_turn()).count();
         let all = turns(entries);
         retain(entries, again.into_iter().rev());
@@ -204,7 +211,7 @@ impl Transcript<'_> {
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
         let (mut bytes, mut end) = (0, begin);
         let leave_out = |entries: &mut Vec<Located>| {
-            retain(entries, again::repeats(self, entries.iter())?.into_iter());
+            retain(entries, again::repeats(self, true, entries.iter())?.into_iter());
             Ok::<_, io::Error>(entries.len())
         };
         while entries.len() < records || leave_out(&mut entries)? < records {

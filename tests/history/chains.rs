@@ -126,6 +126,23 @@ fn pages_leave_out_what_was_written_again_however_far_back_it_stands() {
 }
 
 #[test]
+fn a_line_that_stands_twice_is_one_and_another_with_its_id_is_another() {
+    let lines = [
+        user("u1", None, "one"),
+        said("a2", "u1", "two"),
+        said("a2", "u1", "two"),
+        user("u3", Some("a2"), "three"),
+        user("u3", Some("a2"), "another"),
+    ];
+    let desk = Desk::of(&lines);
+    assert_eq!(texts(&desk.last(9)), ["one", "two", "three", "another"]);
+    let cursor = desk.last(2).before.unwrap();
+    assert_eq!(texts(&desk.page(&PageQuery::After { cursor, records: 9 })), ["three", "another"]);
+    let restored = desk.restored();
+    assert_eq!((restored.turns, restored.notices[0].kind.clone()), (3, NoticeKind::SameId));
+}
+
+#[test]
 fn a_boundary_without_anchors_is_told_and_the_talk_is_whole() {
     let lines = |metadata| {
         vec![

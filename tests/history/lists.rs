@@ -10,7 +10,7 @@ use rejoin::core::history::{
 use rejoin::core::{Presence, SessionCatalog as _};
 use serde_json::json;
 
-use crate::desk::{jsonl, user, uuid};
+use crate::desk::{jsonl, said, user, uuid};
 use crate::room::{Room, id, number, talk, wait};
 
 fn exact(path: impl Into<PathBuf>) -> Scope {
@@ -262,4 +262,35 @@ fn sessions_of_work_trees_are_of_their_repository_and_of_the_folder_that_they_be
     let entry = &room.find(2)[0];
     assert_eq!(entry.last_cwd.as_deref(), Some(Path::new("/w/demo-fix")));
     assert_eq!(room.look(2, "/w/demo-fix").user_turns, 2);
+}
+
+/// What helpers said lies in the file of the session, and is nearly all of it.
+#[test]
+fn turns_among_very_many_lines_of_helpers_are_counted_and_the_title_before_them_is_found() {
+    let room = Room::new();
+    let mut lines = vec![json!({"type": "custom-title", "customTitle": "parser", "sessionId": id(1)})];
+    let long = "x".repeat(2000);
+    for turn in 0..14 {
+        let main = [
+            user(&format!("u{turn}"), None, &format!("turn {turn}")),
+            said(&format!("a{turn}"), &format!("u{turn}"), "yes"),
+        ];
+        lines.extend(main);
+        lines.extend((0..250).map(|at| {
+            let name = format!("h{}", turn * 250 + at);
+            let mut line = if at % 2 == 0 { user(&name, None, &long) } else { said(&name, "h0", &long) };
+            line["isSidechain"] = json!(true);
+            line
+        }));
+    }
+    room.write("-w", 1, jsonl(&lines));
+    for (query, turns) in [(quick(), None), (ListQuery::default(), Some(14))] {
+        let entry = &room.list(query).sessions[0];
+        assert_eq!(entry.title.as_ref().map(|title| title.text.as_str()), Some("parser"));
+        assert_eq!((entry.turns, entry.kind), (turns, SessionKind::Main));
+        assert_eq!((entry.first_prompt.as_deref(), entry.resumable), (Some("turn 0"), Resumability::Yes));
+    }
+    // It is there, whatever its agent says of it.
+    let look = room.look(1, "/w");
+    assert_eq!((look.presence, look.user_turns), (Presence::Present, 14));
 }

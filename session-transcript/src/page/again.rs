@@ -23,8 +23,9 @@ const NEXT: usize = 8;
 /// How much is read on from a place.
 const ON: u64 = 1 << 20;
 
-/// How many messages of a page are looked for in vain: clocks go back, too.
+/// How many messages are looked for in vain, where clocks went back, and how many in all.
 const IN_VAIN: usize = 4;
+const LOOKS: usize = 64;
 
 /// A message in the file, as far as it is compared.
 #[derive(Debug, Clone, Copy)]
@@ -34,31 +35,42 @@ struct Message {
     print: u64,
 }
 
-/// Which of these records, in the order of the file, stand in it before.
+/// Which of these records, in the order of the file, stand in it before; `looks`: also anywhere before the first one.
 pub(super) fn repeats<'e>(
     transcript: Transcript<'_>,
+    looks: bool,
     entries: impl Iterator<Item = &'e Located>,
 ) -> io::Result<Vec<bool>> {
     // Of the first one, it is not known what came before it.
-    let (mut latest, mut again, mut ahead, mut in_vain) = (None, true, None, 0);
+    let (mut latest, mut again, mut ahead, mut in_vain, mut looked) = (None, looks, None, 0, 0);
+    let mut previous: Option<&Entry> = None;
     let mut all = Vec::new();
     for Located { entry, span, .. } in entries {
         let (Some(time), Some(span), true) = (entry.time, span, is_message(entry)) else {
             all.push(false);
             continue;
         };
-        if (again || latest > Some(time)) && in_vain < IN_VAIN {
+        // A line that was written twice.
+        let twice = previous.is_some_and(|it| it.id.is_some() && it == entry);
+        previous = Some(entry);
+        if twice {
+            all.push(true);
+            continue;
+        }
+        if looks && (again || latest > Some(time)) {
             again = match message(transcript, *span)? {
                 Some(message) => {
-                    is_next(transcript, message, ahead.as_mut())? || {
-                        let original = earlier(transcript, message)?;
-                        ahead = original.map(|it| lines(transcript, it + 1, transcript.opened.size));
-                        original.is_some()
-                    }
+                    is_next(transcript, message, ahead.as_mut())?
+                        || in_vain < IN_VAIN && looked < LOOKS && {
+                            looked += 1;
+                            let original = earlier(transcript, message)?;
+                            ahead = original.map(|it| lines(transcript, it + 1, transcript.opened.size));
+                            in_vain += usize::from(original.is_none());
+                            original.is_some()
+                        }
                 }
                 None => false,
             };
-            in_vain += usize::from(!again);
         }
         if !again {
             latest = Some(time);
