@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use rejoin::core::history::{ListQuery, NoticeKind, PageQuery, Scope, SearchQuery, Searched, SessionKind};
-use rejoin::core::{NativeId, RelocateOrder, Relocated, SessionCatalog as _, SessionQuery, Way};
+use rejoin::core::{
+    Mend, NativeId, RelocateOrder, Relocated, SessionCatalog as _, SessionQuery, Version, Way,
+};
 use serde_json::json;
 
 use super::corpus::{Chance, meta, packed, place, prompt, reply, write};
@@ -101,6 +103,25 @@ async fn no_file_is_moved_for_another_folder() {
             assert_eq!(fs::read(path).unwrap(), *bytes);
         }
     }
+}
+
+/// Versions that read packed files unpack them themselves.
+#[tokio::test]
+async fn a_packed_file_is_unpacked_for_a_version_that_reads_none() {
+    let home = tempfile::tempdir().unwrap();
+    let text = meta(ONE, &json!({})) + &prompt(1, "hi") + &reply(2, "ho");
+    let plain = place(home.path(), ONE, false);
+    let zst = plain.with_extension("jsonl.zst");
+    write(&zst, packed(text.as_bytes()));
+    let id = NativeId::new(ONE);
+    let (older, newer) = (Version::parse("codex-cli 0.128.0"), Version::parse("codex-cli 0.145.0"));
+    let asked = SessionQuery { version: older.as_ref(), ..query(&id, home.path()) };
+    let look = catalog().inspect(asked).await.unwrap();
+    assert!(look.suits(newer.as_ref()) && !look.suits(older.as_ref()) && look.suits_unpacked(older.as_ref()));
+    assert!(catalog().mend(asked, &look, Mend::Unpack).await.unwrap());
+    assert_eq!((fs::read_to_string(&plain).unwrap(), zst.exists()), (text, false));
+    let again = catalog().inspect(asked).await.unwrap();
+    assert!(again.suits(older.as_ref()) && again.user_turns == 1, "{again:?}");
 }
 
 /// Sparse: it takes no room on the disk.
