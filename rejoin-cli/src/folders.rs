@@ -95,6 +95,9 @@ mod tests {
         let expected = vec![linked.clone(), main.clone()];
         assert_eq!(Folders::around(&main).trees, expected);
         assert_eq!(Folders::around(&linked.join("src")).trees, expected);
+        // What is gone, and still known to git, lies wherever it lay.
+        fs::remove_dir_all(&linked).unwrap();
+        assert_eq!(Folders::around(&main).trees, expected);
         assert_eq!(Folders::around(&root).trees, vec![root.clone()], "no repository");
     }
 }

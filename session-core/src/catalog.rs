@@ -70,8 +70,10 @@ pub struct Inspection {
     pub misplaced: bool,
     /// Whether what is damaged is in the way of a new session, too.
     pub in_the_way: bool,
-    /// The oldest version of the agent that may continue it.
+    /// The oldest version of the agent that may continue what it holds.
     pub needs_version: Option<[u64; 3]>,
+    /// Of a packed file, the oldest version of the agent that unpacks it.
+    pub unpacked_since: Option<[u64; 3]>,
 }
 
 /// A cure for a session's file that loses nothing of it.
@@ -86,6 +88,8 @@ pub enum Mend {
     Unarchive,
     /// Put the file where this version of the agent looks for it.
     PutInPlace,
+    /// Put a plain file in the place of a packed one, for a version of the agent that reads no packed ones.
+    Unpack,
     /// Give a damaged file that is in the way of a new session another name, beside its old one. This one is for a run
     /// that starts fresh.
     SetAside,
@@ -97,7 +101,7 @@ impl Mend {
     pub const fn needs_own_dir(self) -> bool {
         match self {
             Self::EndLastLine => false,
-            Self::NumberRecords | Self::Unarchive | Self::PutInPlace | Self::SetAside => true,
+            Self::NumberRecords | Self::Unarchive | Self::PutInPlace | Self::Unpack | Self::SetAside => true,
         }
     }
 }
@@ -120,6 +124,7 @@ impl Inspection {
         misplaced: false,
         in_the_way: false,
         needs_version: None,
+        unpacked_since: None,
     };
 
     /// What would make it better, in the order in which it is to be done.
@@ -134,14 +139,27 @@ impl Inspection {
         ailments.into_iter().filter_map(|(ails, mend)| ails.then_some(mend))
     }
 
-    /// Whether a version may continue it; an unknown one is taken for a new one.
+    /// Whether a version may continue it as it is; an unknown one is taken for a new one.
     #[must_use]
     pub fn suits(&self, version: Option<&Version>) -> bool {
-        match (self.needs_version, version) {
-            (Some(needed), Some(version)) => version.numbers >= needed,
-            (None, _) | (_, None) => true,
-        }
+        self.suits_unpacked(version) && !self.is_to_be_unpacked(version)
     }
+
+    /// Whether a version may continue what it holds, once that is unpacked.
+    #[must_use]
+    pub fn suits_unpacked(&self, version: Option<&Version>) -> bool {
+        reaches(version, self.needs_version)
+    }
+
+    /// Whether it is packed, and the version reads no packed ones: [`Mend::Unpack`] helps.
+    #[must_use]
+    pub fn is_to_be_unpacked(&self, version: Option<&Version>) -> bool {
+        !reaches(version, self.unpacked_since)
+    }
+}
+
+fn reaches(version: Option<&Version>, needed: Option<[u64; 3]>) -> bool {
+    version.zip(needed).is_none_or(|(version, needed)| version.numbers >= needed)
 }
 
 /// Looks at the session files of one agent.

@@ -1,5 +1,6 @@
 //! What session files hold, in words that are the same for every agent: lists, pages, what can be restored.
 
+mod days;
 mod entry;
 mod facts;
 mod listing;
@@ -8,6 +9,7 @@ mod page;
 mod restored;
 mod search;
 
+pub use days::usage_by_day;
 pub use entry::{Block, Entry, EntryKind};
 pub use facts::{
     FileKind, FolderKind, HistoryBase, LineFacts, LineRole, RawTime, RecordId, SessionFile, SessionRoot,

@@ -75,4 +75,4 @@ pub use store::{
 };
 pub use sweep::{Falling, Retention, Sweep, SweepOutcome, SweepReason, SweepReport, Swept};
 pub use time::Timestamp;
-pub use usage::{Counters, FigureScope, Totals, Usage, cost_of_run, usage_of_run};
+pub use usage::{Counters, FigureScope, FigureSource, Totals, Usage, cost_of_run, usage_of_run};

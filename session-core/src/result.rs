@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::decide::Why;
 use crate::error::StoreError;
-use crate::{AttemptNote, AuditSeq, Evidence, Mend, NativeId, RunId, Totals, Usage};
+use crate::{AttemptNote, AuditSeq, Evidence, FigureSource, Mend, NativeId, RunId, Totals, Usage};
 
 /// How the run found its conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -131,6 +131,9 @@ impl fmt::Display for Warning {
             Self::Mended(Mend::NumberRecords) => f.write_str(
                 "records of an older version in the session's file had no numbers, and were given them",
             ),
+            Self::Mended(Mend::Unpack) => f.write_str(
+                "the session's file was packed, which this version of the agent does not read, and was unpacked",
+            ),
             Self::Mended(Mend::Unarchive) => f.write_str("the session was archived, and was put back"),
             Self::Mended(Mend::SetAside) => {
                 f.write_str("a damaged file was in the way of a new session, and was set aside")
@@ -169,6 +172,8 @@ pub struct LlmResult {
     pub route: Route,
     /// Tokens of this run, all of its attempts.
     pub usage: Usage,
+    /// Where `usage` comes from.
+    pub usage_source: FigureSource,
     /// Cost of this run in US dollars, as far as the agent says it.
     pub cost_usd: Option<f64>,
     /// What all runs of the key came to, this one included.
@@ -201,6 +206,8 @@ pub struct FailedRun {
     pub route: Route,
     /// Tokens of this run, all of its attempts, as far as the agent said it.
     pub usage: Usage,
+    /// Where `usage` comes from.
+    pub usage_source: FigureSource,
     /// Cost of this run in US dollars, as far as the agent said it.
     pub cost_usd: Option<f64>,
     /// Whether what was learned is in the store.

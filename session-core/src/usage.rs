@@ -49,6 +49,18 @@ pub enum FigureScope {
     Session,
 }
 
+/// Where the figures of a run come from. Those of [a transcript](crate::history::Restored::usage) are of all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FigureSource {
+    /// The agent reported them, or no model was called.
+    Reported,
+    /// A model was called, and the agent reported nothing of it, or nothing but zeros: it was ended, or failed. What was
+    /// spent is more than the figures show; the transcript tells it.
+    Unknown,
+}
+
 /// The cost of one run, in US dollars, from the agent's figure and the counter it showed at the end of the
 /// run before. A figure below the counter means that the counter began anew; the answer is never negative.
 #[must_use]

@@ -20,7 +20,7 @@ use crate::inspect::look;
 use crate::list::Lister;
 use crate::mend::{end_last_line, number_records, stays_in, unarchive};
 use crate::opened::Opened;
-use crate::packed::{Content, is_packed};
+use crate::packed::{Content, is_packed, unpack};
 use crate::page::{Limits, Transcript, page_of};
 use crate::parts::Files;
 use crate::plain::Plain;
@@ -196,12 +196,13 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
                     .flatten()
                     .try_for_each(|path| stays_in(path, dir))?;
             }
-            if mend != Mend::Unarchive && is_packed(&place)? {
+            if !matches!(mend, Mend::Unarchive | Mend::Unpack) && is_packed(&place)? {
                 // What is appended to a packed file ruins it.
                 return Ok(false);
             }
             match (mend, home) {
                 (Mend::EndLastLine, _) => end_last_line(&place, bytes),
+                (Mend::Unpack, _) => unpack(&*format, &place, bytes),
                 (Mend::NumberRecords, _) => number_records(&*format, &place, bytes),
                 (Mend::Unarchive, Some(home)) => unarchive(&place, bytes, &home),
                 _ => Ok(false),

@@ -33,7 +33,7 @@ fn scan_file(format: &dyn TranscriptFormat, file: File) -> io::Result<Tally> {
         // Nothing can be appended to it as it is, so no end of a line can be missing.
         tally.open_tail = false;
         tally.torn_tail |= file.is_in_part();
-        tally.needs_version = tally.needs_version.max(format.unpacks_since());
+        tally.unpacked_since = format.unpacks_since();
     }
     if tally.bytes >= READ_LIMIT && (file.is_packed() || bytes > READ_LIMIT) {
         // Where the reading stopped is not where the file ends.
@@ -69,6 +69,7 @@ fn sum_up(format: &dyn TranscriptFormat, path: PathBuf, tally: Tally) -> Inspect
         missing_records: tally.missing_records,
         unnumbered: tally.unnumbered,
         needs_version: tally.needs_version,
+        unpacked_since: tally.unpacked_since,
         // The rest is for formats of another kind.
         ..Inspection::MISSING
     }

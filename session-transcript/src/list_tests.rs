@@ -253,3 +253,34 @@ fn a_quick_list_of_the_newest_reads_these_alone() {
     let windows = 5 * (6 << 20);
     assert!(read < windows + 64 * 100, "{read}");
 }
+
+/// Where nothing was found, it is known which folders hold no others; what is put into one is seen all the same.
+#[test]
+fn a_folder_that_was_moved_into_another_after_a_miss_is_looked_into() {
+    let rooms = Rooms::new();
+    rooms.session("a/other", "/w", 1);
+    rooms.session("b/other2", "/w", 1);
+    rooms.session("-c/s", "/w", 2);
+    let (format, plain, count) = (Talk::default(), Plain::default(), AtomicU64::new(0));
+    let lister =
+        Lister { format: &format, limit: 1000, index: None, count: &count, clock: now, plain: &plain };
+    let roots = format.roots(Some(rooms.dir()));
+    let real = rooms.dir().canonicalize().unwrap();
+    let find = |id: &str| lister.find(&NativeId::new(id), Some(rooms.dir()), &roots).unwrap();
+    let folder = roots[0].folder.join("a");
+    // Only what was not written just now can be known.
+    while !plain.knows(&folder) {
+        assert_eq!(find("gone").len(), 0);
+        std::thread::yield_now();
+    }
+    let from = rooms.path("rooms/-c");
+    fs::rename(from, rooms.path("rooms/a/-c")).unwrap();
+    assert!(!plain.knows(&folder));
+    let found = find("s");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(
+        found[0].source.path.strip_prefix(&real).or(found[0].source.path.strip_prefix(rooms.dir())).unwrap(),
+        Path::new("rooms/a/-c/s.talk")
+    );
+    assert!(!plain.knows(&folder), "it holds one now");
+}

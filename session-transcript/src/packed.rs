@@ -1,12 +1,14 @@
 //! Packed session files (zstd), read by streaming in bounded memory. What is packed is told by its first bytes, not by
 //! its name.
 
-use std::fs::File;
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+use session_core::TranscriptFormat;
 
 use crate::find::options;
 use crate::mend::{no_links, sync_folder};
@@ -232,6 +234,24 @@ pub fn unpack_to(packed: &Path, plain: &Path) -> io::Result<u64> {
     anew.persist_noclobber(plain).map_err(|error| error.error)?;
     sync_folder(folder)?;
     Ok(bytes)
+}
+
+/// Puts a plain file in the place of a packed one that has the size that was seen, and says whether it did.
+pub(crate) fn unpack(format: &dyn TranscriptFormat, packed: &Path, bytes: u64) -> io::Result<bool> {
+    let plain = packed.with_extension("");
+    let is_named =
+        |path: &Path| path.file_name().and_then(OsStr::to_str).is_some_and(|it| format.is_packed(it));
+    if !is_named(packed)
+        || is_named(&plain)
+        || !is_packed(packed)?
+        || packed.symlink_metadata()?.len() != bytes
+    {
+        return Ok(false);
+    }
+    unpack_to(packed, &plain)?;
+    // From here on, nothing is lost with it.
+    fs::remove_file(packed)?;
+    Ok(true)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! A part of a transcript, in time and memory that do not grow with the file.
 
+mod again;
 mod cursor;
 mod lineage;
 mod lines;
@@ -14,9 +15,12 @@ use session_core::history::{
 
 pub(crate) use self::cursor::{Spot, Stale};
 pub(crate) use self::lineage::page as page_of;
-pub(crate) use self::lines::{Backwards, Forwards, Line};
+pub(crate) use self::lines::{Backwards, Forwards, Line, read_at};
 use crate::lines::glued;
 use crate::opened::Opened;
+
+/// How often a page goes on for turns that were written again, and left out.
+const ROUNDS: usize = 64;
 
 /// How much a page may hold.
 #[derive(Debug, Clone, Copy)]
@@ -141,14 +145,21 @@ impl Transcript<'_> {
         let size = self.opened.size;
         let mut lines = Backwards::new(&self.opened.file, end.unwrap_or(size), limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
-        let (mut seen, mut bytes) = (0, 0);
+        let (mut seen, mut bytes, mut rounds, mut looked) = (0, 0, 0, 0);
         let mut begin = end.unwrap_or(size);
         // What is not a whole record yet lies behind the place from which to go on.
         let mut after = None;
         while let Some(line) = lines.next()? {
             let open = after.is_none();
             if !open && seen >= turns {
-                break;
+                seen -= self.leave_out_again(end.is_some(), &mut entries)?;
+                (rounds, looked) = (rounds + 1, entries.len());
+                if seen >= turns || rounds > ROUNDS {
+                    if seen < turns {
+                        notices.push(self.notice(begin, NoticeKind::LimitReached));
+                    }
+                    break;
+                }
             }
             bytes += line.text.map_or(0, |text| text.len() as u64);
             if bytes > limits.bytes && !entries.is_empty() {
@@ -166,11 +177,26 @@ impl Transcript<'_> {
             }
             begin = offset;
         }
+        if entries.len() > looked {
+            self.leave_out_again(end.is_some(), &mut entries)?;
+        }
         entries.reverse();
         notices.reverse();
         let after = self.cursor(end.or(after).unwrap_or(begin))?;
         let before = (begin > 0).then(|| self.cursor(begin)).transpose()?;
         Ok(TranscriptPage { entries, before, after: Some(after), notices })
+    }
+
+    /// Leaves out what was written before, of records newest first, and says how many turns these began. `before`: whether
+    /// others follow them in the file.
+    fn leave_out_again(self, before: bool, entries: &mut Vec<Located>) -> io::Result<usize> {
+        // Only a compaction writes much again, and says so behind it.
+        let looks = before || entries.iter().any(|it| is_compaction(&it.entry));
+        let again = again::repeats(self, looks, entries.iter().rev())?;
+        let turns = |entries: &[Located]| entries.iter().filter(|it| it.entry.begins_turn()).count();
+        let all = turns(entries);
+        retain(entries, again.into_iter().rev());
+        Ok(all - turns(entries))
     }
 
     /// So many records from a place on.
@@ -184,7 +210,11 @@ impl Transcript<'_> {
         let mut lines = Forwards::new(&self.opened.file, begin, end, limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
         let (mut bytes, mut end) = (0, begin);
-        while entries.len() < records {
+        let leave_out = |entries: &mut Vec<Located>| {
+            retain(entries, again::repeats(self, true, entries.iter())?.into_iter());
+            Ok::<_, io::Error>(entries.len())
+        };
+        while entries.len() < records || leave_out(&mut entries)? < records {
             let Some(line) = lines.next()? else { break };
             bytes += line.text.map_or(0, |text| text.len() as u64);
             if bytes > limits.bytes && !entries.is_empty() {
@@ -201,9 +231,18 @@ impl Transcript<'_> {
             }
             end = next;
         }
+        leave_out(&mut entries)?;
         let before = (begin > 0).then(|| self.cursor(begin)).transpose()?;
         Ok(TranscriptPage { entries, before, after: Some(self.cursor(end)?), notices })
     }
+}
+
+const fn is_compaction(entry: &Entry) -> bool {
+    matches!(entry.kind, EntryKind::Boundary | EntryKind::CompactSummary(_))
+}
+
+fn retain(entries: &mut Vec<Located>, mut left_out: impl Iterator<Item = bool>) {
+    entries.retain(|_| !left_out.next().unwrap_or_default());
 }
 
 /// Whether what was found behind something else is a record of its own: what does not count could be a part of that.

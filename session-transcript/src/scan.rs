@@ -29,6 +29,7 @@ pub(crate) struct Tally {
     /// Records without a number behind numbered ones.
     pub(crate) unnumbered: u64,
     pub(crate) needs_version: Option<[u64; 3]>,
+    pub(crate) unpacked_since: Option<[u64; 3]>,
     pub(crate) inherits: bool,
     last_number: Option<u64>,
     unnumbered_since: u64,

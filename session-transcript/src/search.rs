@@ -11,7 +11,7 @@ use std::sync::Arc;
 use session_core::error::CatalogError;
 use session_core::history::{
     Block, Entry, EntryKind, FileKind, Hit, HitPlace, Notice, NoticeKind, Scope, Search, SearchQuery,
-    Searched, SessionRoot, SessionSource, Span, Title,
+    Searched, SessionKind, SessionRoot, SessionSource, Span, Title,
 };
 use session_core::{Timestamp, TranscriptFormat, async_trait};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -19,8 +19,9 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use self::needle::Needle;
 use crate::FileCatalog;
 use crate::catalog::failed;
+use crate::fold::{Buffers, Digest};
 use crate::opened::Opened;
-use crate::page::{Backwards, Forwards, Limits, Transcript};
+use crate::page::{Backwards, Forwards, Limits, Transcript, read_at};
 use crate::parts::{Files, segment, tell_apart};
 use crate::scope::Scoped;
 use crate::titles::Titles;
@@ -57,7 +58,8 @@ impl<F: TranscriptFormat> FileCatalog<F> {
             return Err(refuse(dir, "it is not known where sessions lie"));
         }
         let (sender, receiver) = channel(WAITING);
-        let (format, limit, query) = (Arc::clone(&self.format), self.search_limit, query.clone());
+        let (format, limit, mut query) = (Arc::clone(&self.format), self.search_limit, query.clone());
+        query.with_sidechains |= query.kinds.contains(&SessionKind::Sidechain);
         tokio::task::spawn_blocking(move || {
             let left = query.limit.unwrap_or(usize::MAX);
             let scoped = Scoped::new(&query.scope);
@@ -157,9 +159,10 @@ impl Searcher<'_> {
         seen: &Seen,
         title: Option<&Title>,
     ) -> io::Result<Result<(), Over>> {
-        let mut began = None;
+        let (mut began, mut kind) = (None, None);
         if let Some((excerpt, matched)) = title.and_then(|title| self.needle.find(&title.text))
             && self.is_in_scope(transcript, b"", &mut began)
+            && self.is_of_kind(transcript, seen, &mut kind)?
             && let Err(over) = self.found(seen, HitPlace::Title, None, None, (excerpt, matched))
         {
             return Ok(Err(over));
@@ -184,6 +187,9 @@ impl Searcher<'_> {
                 continue;
             }
             let Some((place, excerpt, matched)) = self.matches(&located.entry) else { continue };
+            if !self.is_of_kind(transcript, seen, &mut kind)? {
+                break;
+            }
             if !self.is_in_scope(transcript, line.text.unwrap_or_default(), &mut began) {
                 continue;
             }
@@ -234,6 +240,34 @@ impl Searcher<'_> {
             return true;
         }
         folder(transcript.format, line).is_some_and(|folder| self.scoped.holds_folder(&folder))
+    }
+
+    /// Whether the session is of a kind that was asked for; its beginning tells.
+    fn is_of_kind(
+        &self,
+        transcript: Transcript<'_>,
+        seen: &Seen,
+        known: &mut Option<SessionKind>,
+    ) -> io::Result<bool> {
+        if self.query.kinds.is_empty() {
+            return Ok(true);
+        }
+        let kind = match (*known, seen.file.kind) {
+            (Some(kind), _) => kind,
+            (None, FileKind::Sidechain) => SessionKind::Sidechain,
+            (None, FileKind::Session) => {
+                let Opened { file, size, .. } = transcript.opened;
+                let mut read = |at: u64, length: u64, into: &mut Vec<u8>| {
+                    let begin = into.len();
+                    into.resize(begin + usize::try_from(length).map_err(io::Error::other)?, 0);
+                    read_at(file, &mut into[begin..], at)
+                };
+                let ends = Digest::of_ends(transcript.format, *size, &mut read, &mut Buffers::default())?;
+                ends.notes.kind()
+            }
+        };
+        *known = Some(kind);
+        Ok(self.query.kinds.contains(&kind))
     }
 
     fn began_in_scope(&mut self, transcript: Transcript<'_>) -> bool {

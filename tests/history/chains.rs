@@ -1,6 +1,6 @@
 //! How records follow each other, and what the model sees of them.
 
-use rejoin::core::history::NoticeKind;
+use rejoin::core::history::{NoticeKind, PageQuery, TranscriptPage};
 use serde_json::json;
 
 use crate::desk::{Desk, boundary, call, returned, said, summary, texts, user, uuid};
@@ -57,13 +57,89 @@ fn what_a_second_compaction_writes_again_counts_once() {
     }
     lines.push(boundary("b2", "w4", json!({"trigger": "manual"})));
     lines.extend([summary("s9", "b2", "all of it"), user("u10", Some("s9"), "10"), said("a11", "u10", "11")]);
-    let restored = Desk::of(&lines).restored();
+    let desk = Desk::of(&lines);
+    let once = ["1", "2", "3", "4", "boundary", "summary", "7", "8", "boundary", "summary", "10", "11"];
+    assert_eq!(texts(&desk.last(9)), once);
+    let restored = desk.restored();
     assert_eq!(restored.turns, 4, "{restored:?}");
     assert_eq!(restored.usage.output_tokens, 4);
     assert_eq!(restored.live_messages, 3);
     let boundaries: Vec<_> =
         restored.boundaries.iter().map(|it| (it.turns_before, it.summary.as_deref())).collect();
     assert_eq!(boundaries, [(2, Some("so far")), (3, Some("all of it"))]);
+}
+
+/// Too long for a look at all of it, and read in pages of any size, from both ends.
+#[test]
+fn pages_leave_out_what_was_written_again_however_far_back_it_stands() {
+    let at = |number: u64| format!("2026-05-08T18:{:02}:{:02}.000Z", number / 60, number % 60);
+    let turn = |prefix: &str, number: u64| {
+        let (name, answer) = (format!("{prefix}u{number}"), format!("{prefix}a{number}"));
+        let long = format!("answer {number} {}", "x".repeat(500));
+        let mut lines = [user(&name, None, &format!("prompt {number}")), said(&answer, &name, &long)];
+        for (line, second) in lines.iter_mut().zip([2 * number, 2 * number + 1]) {
+            line["timestamp"] = json!(at(second));
+        }
+        lines[1]["message"]["id"] = json!(format!("msg_{number}"));
+        lines
+    };
+    let compacted = |number: u64| {
+        let name = format!("b{number}");
+        let mut lines = [
+            boundary(&name, "", json!({"trigger": "manual"})),
+            summary(&format!("s{number}"), &name, "so far"),
+        ];
+        lines.iter_mut().for_each(|line| line["timestamp"] = json!(at(2 * number + 1)));
+        lines
+    };
+    let mut lines: Vec<_> = (0..400).flat_map(|number| turn("", number)).collect();
+    lines.extend(compacted(399));
+    lines.extend((400..420).flat_map(|number| turn("", number)));
+    lines.extend((0..400).flat_map(|number| turn("v", number)));
+    lines.extend(compacted(419));
+    lines.extend((420..425).flat_map(|number| turn("", number)));
+    lines.extend((0..420).flat_map(|number| turn("w", number)));
+    lines.extend(compacted(424));
+    lines.extend((425..430).flat_map(|number| turn("", number)));
+    let desk = Desk::of(&lines);
+    let expected: Vec<_> = (0..430).map(|number| format!("prompt {number}")).collect();
+    let prompts = |page: &TranscriptPage| {
+        texts(page).into_iter().filter(|text| text.starts_with("prompt")).collect::<Vec<_>>()
+    };
+    for turns in [50, 1000] {
+        let mut page = desk.last(turns);
+        let mut all = prompts(&page);
+        assert_eq!(all.len(), turns.min(430));
+        while let Some(cursor) = page.before {
+            page = desk.page(&PageQuery::Before { cursor, turns });
+            all = [prompts(&page), all].concat();
+        }
+        assert!(all == expected, "{turns}: {all:?}");
+    }
+    let (mut after, mut forth) = (desk.last(429).before, Vec::new());
+    while let Some(cursor) = after.take() {
+        let page = desk.page(&PageQuery::After { cursor, records: 90 });
+        forth.extend(prompts(&page));
+        after = page.after.filter(|_| !page.entries.is_empty());
+    }
+    assert!(forth == expected[1..], "{forth:?}");
+}
+
+#[test]
+fn a_line_that_stands_twice_is_one_and_another_with_its_id_is_another() {
+    let lines = [
+        user("u1", None, "one"),
+        said("a2", "u1", "two"),
+        said("a2", "u1", "two"),
+        user("u3", Some("a2"), "three"),
+        user("u3", Some("a2"), "another"),
+    ];
+    let desk = Desk::of(&lines);
+    assert_eq!(texts(&desk.last(9)), ["one", "two", "three", "another"]);
+    let cursor = desk.last(2).before.unwrap();
+    assert_eq!(texts(&desk.page(&PageQuery::After { cursor, records: 9 })), ["three", "another"]);
+    let restored = desk.restored();
+    assert_eq!((restored.turns, restored.notices[0].kind.clone()), (3, NoticeKind::SameId));
 }
 
 #[test]

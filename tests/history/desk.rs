@@ -49,9 +49,12 @@ impl Desk {
     }
 
     pub(crate) fn last(&self, turns: usize) -> TranscriptPage {
-        let page = Self::catalog();
-        let (id, source, query) = (NativeId::new(ID), self.source(), PageQuery::Last { turns });
-        runtime().block_on(page.page(&id, &source, &query)).unwrap()
+        self.page(&PageQuery::Last { turns })
+    }
+
+    pub(crate) fn page(&self, query: &PageQuery) -> TranscriptPage {
+        let (catalog, id, source) = (Self::catalog(), NativeId::new(ID), self.source());
+        runtime().block_on(catalog.page(&id, &source, query)).unwrap()
     }
 
     pub(crate) fn restored(&self) -> Restored {

@@ -10,7 +10,7 @@ use rejoin::core::history::{
 use rejoin::core::{Presence, SessionCatalog as _};
 use serde_json::json;
 
-use crate::desk::{jsonl, user, uuid};
+use crate::desk::{jsonl, said, user, uuid};
 use crate::room::{Room, id, number, talk, wait};
 
 fn exact(path: impl Into<PathBuf>) -> Scope {
@@ -237,4 +237,60 @@ fn a_time_after_that_of_its_file_stays_as_written_and_is_told() {
         assert_eq!(told, [(ahead.source.path.as_path(), &NoticeKind::TimeAhead)]);
         assert!(listing.is_complete());
     }
+}
+
+/// A session is filed under the folder that it was in last, a work tree, which may be gone by now.
+#[test]
+fn sessions_of_work_trees_are_of_their_repository_and_of_the_folder_that_they_began_in() {
+    let room = Room::new();
+    room.talk("-w-demo", 1, "/w/demo");
+    let mut lines = talk("/w/demo", "begun in the main tree");
+    lines.extend(talk("/w/demo-fix", "gone on in a linked one").into_iter().map(|mut line| {
+        line["uuid"] = json!(line["uuid"].as_str().unwrap().replace("-0000-", "-1111-"));
+        line
+    }));
+    let moved = room.write("-w-demo-fix", 2, jsonl(&lines));
+    let gone = room.talk("-w-demo--claude-worktrees-gone", 3, "/w/demo/.claude/worktrees/gone");
+    room.talk("-w-demo-other", 4, "/w/demo-other");
+    let trees = ["/w/demo", "/w/demo-fix"].map(PathBuf::from);
+    assert_eq!(room.numbers(Scope::AnyBelow(trees.to_vec())), [1, 2, 3]);
+    assert_eq!(room.numbers(exact("/w/demo")), [1, 2]);
+    for (number, place) in [(2, moved), (3, gone)] {
+        assert_eq!(room.find(number)[0].source.path, place);
+    }
+    // It is continued where it is now.
+    let entry = &room.find(2)[0];
+    assert_eq!(entry.last_cwd.as_deref(), Some(Path::new("/w/demo-fix")));
+    assert_eq!(room.look(2, "/w/demo-fix").user_turns, 2);
+}
+
+/// What helpers said lies in the file of the session, and is nearly all of it.
+#[test]
+fn turns_among_very_many_lines_of_helpers_are_counted_and_the_title_before_them_is_found() {
+    let room = Room::new();
+    let mut lines = vec![json!({"type": "custom-title", "customTitle": "parser", "sessionId": id(1)})];
+    let long = "x".repeat(2000);
+    for turn in 0..14 {
+        let main = [
+            user(&format!("u{turn}"), None, &format!("turn {turn}")),
+            said(&format!("a{turn}"), &format!("u{turn}"), "yes"),
+        ];
+        lines.extend(main);
+        lines.extend((0..250).map(|at| {
+            let name = format!("h{}", turn * 250 + at);
+            let mut line = if at % 2 == 0 { user(&name, None, &long) } else { said(&name, "h0", &long) };
+            line["isSidechain"] = json!(true);
+            line
+        }));
+    }
+    room.write("-w", 1, jsonl(&lines));
+    for (query, turns) in [(quick(), None), (ListQuery::default(), Some(14))] {
+        let entry = &room.list(query).sessions[0];
+        assert_eq!(entry.title.as_ref().map(|title| title.text.as_str()), Some("parser"));
+        assert_eq!((entry.turns, entry.kind), (turns, SessionKind::Main));
+        assert_eq!((entry.first_prompt.as_deref(), entry.resumable), (Some("turn 0"), Resumability::Yes));
+    }
+    // It is there, whatever its agent says of it.
+    let look = room.look(1, "/w");
+    assert_eq!((look.presence, look.user_turns), (Presence::Present, 14));
 }

@@ -193,6 +193,53 @@ fn a_line_of_the_index_names_a_session() {
     }
 }
 
+/// A line of what goes to the model is not looked at again, so what it is glued to must not be missed.
+#[test]
+fn a_glance_takes_no_line_for_one_record_that_is_none_or_more() {
+    let items = [
+        json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "a}}"}]}),
+        json!({"type": "function_call_output", "call_id": "c", "output": {"content": "x", "meta": {"a": {}}}}),
+        json!({"type": "function_call", "arguments": "{\"timestamp\":\"2026-01-01\",\"a\":{}}"}),
+    ];
+    let event = line("event_msg", &json!({"type": "user_message", "message": "hi"}));
+    for payload in items {
+        let payload = payload.to_string();
+        for number in ["", "\"ordinal\":7,"] {
+            let text = format!(
+                r#"{{"timestamp":"2026-03-01T10:00:00Z",{number}"type":"response_item","payload":{payload}}}"#
+            );
+            let whole = text.as_bytes();
+            let glanced = item(whole).expect("it is whole");
+            assert_eq!((glanced.time, glanced.role), (facts(whole).unwrap().time, LineRole::Other), "{text}");
+            assert!(item(format!("{text}\r").as_bytes()).is_some(), "{text}");
+            for glued in [[whole, &event[..]].concat(), [&event[..], whole].concat(), [whole, whole].concat()]
+            {
+                assert_eq!(
+                    (item(&glued), facts(&glued)),
+                    (None, None),
+                    "{}",
+                    String::from_utf8_lossy(&glued)
+                );
+            }
+            for end in 1..whole.len() {
+                let torn = &whole[..end];
+                let behind = [torn, &event[..]].concat();
+                assert_eq!(
+                    (item(&behind), facts(&behind)),
+                    (None, None),
+                    "{}",
+                    String::from_utf8_lossy(&behind)
+                );
+                // It is no record, and is taken for one only where it ends as one does: what follows tells nothing then.
+                let taken = item(torn).is_some();
+                assert!(!taken || torn.ends_with(b"}}"), "{}", String::from_utf8_lossy(torn));
+                assert_eq!(facts(torn), None);
+            }
+            assert_eq!(item(&[whole, &[0; 9]].concat()), None);
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_read(line in prop::collection::vec(any::<u8>(), 0..200)) {

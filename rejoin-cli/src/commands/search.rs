@@ -110,7 +110,7 @@ pub(crate) async fn run(args: &Search, world: &World, out: &mut Output) -> Resul
         let entry = &listed.entry;
         sessions.insert(which(&listed.agent, &entry.source, &entry.id), listed);
     }
-    let scope = asked.list.scope;
+    let (scope, kinds) = (asked.list.scope, asked.list.kinds);
     for agent in &world.agents {
         let (id, catalog) = (agent.adapter().id(), agent.catalog());
         let Some((dirs, catalog)) = dirs.remove(id).zip(catalog) else { continue };
@@ -120,6 +120,7 @@ pub(crate) async fn run(args: &Search, world: &World, out: &mut Output) -> Resul
                 state_dir,
                 words: args.words.clone(),
                 scope: scope.clone(),
+                kinds: kinds.clone(),
                 with_sidechains,
                 limit: None,
             };

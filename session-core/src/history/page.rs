@@ -59,7 +59,7 @@ pub enum PageQuery {
     },
 }
 
-/// Records of a transcript, oldest first.
+/// Records of a transcript, oldest first. What the agent wrote a second time, as a compaction may, is left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TranscriptPage {
     /// The records.

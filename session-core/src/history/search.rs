@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::listing::{Notice, Scope, SessionSource};
+use super::listing::{Notice, Scope, SessionKind, SessionSource};
 use super::page::Span;
 use crate::{NativeId, Timestamp};
 
@@ -21,6 +21,8 @@ pub struct SearchQuery {
     pub words: Vec<String>,
     /// Whose folders.
     pub scope: Scope,
+    /// Of which kinds; empty: of any, those of helpers as told beside. To ask for helpers' is to search them.
+    pub kinds: Vec<SessionKind>,
     /// Whether what helpers said is searched, too.
     pub with_sidechains: bool,
     /// How many hits at the most, counted after everything else was left out.

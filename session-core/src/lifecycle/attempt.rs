@@ -5,8 +5,9 @@ use crate::decide::{
 };
 use crate::error::{AgentError, Chain};
 use crate::{
-    AgentEvent, Counters, EventSink, FigureScope, ForkSupport, IdOnResume, Inspection, Mend, Mode, NativeId,
-    Presence, Recorded, SessionName, Turn, TurnReport, Warning, cost_of_run, usage_of_run,
+    AgentEvent, Counters, EventSink, FigureScope, FigureSource, ForkSupport, IdOnResume, Inspection, Mend,
+    Mode, NativeId, Presence, Recorded, SessionName, Turn, TurnReport, Usage, Warning, cost_of_run,
+    usage_of_run,
 };
 
 use super::Lifecycle;
@@ -159,13 +160,24 @@ impl Lifecycle {
         // What another conversation counts is all of this run.
         let is_other = continuity == Continuity::Replaced && seen != asked;
         let counters = if is_other { Counters::default() } else { counters };
+        let end = evidence.observation.end.as_ref();
+        let usage_source = if evidence.observation.activity() == Activity::None
+            || end.is_some_and(|end| end.usage != Usage::default())
+        {
+            FigureSource::Reported
+        } else {
+            FigureSource::Unknown
+        };
         // A failure may show a figure of its own, lower than what the session has come to.
-        let reported = evidence.observation.end.as_ref().and_then(|end| end.cost_usd).filter(|reported| {
+        let is_told = |cost: &f64| {
+            verdict == Verdict::Completed || usage_source == FigureSource::Reported || *cost > 0.0
+        };
+        let reported = end.and_then(|end| end.cost_usd).filter(is_told).filter(|reported| {
             verdict == Verdict::Completed
                 || capabilities.cost_scope == FigureScope::Process
                 || counters.cost_usd.is_none_or(|counter| *reported >= counter)
         });
-        let usage = evidence.observation.end.as_ref().map(|end| end.usage).filter(|reported| {
+        let usage = end.map(|end| end.usage).filter(|reported| {
             verdict == Verdict::Completed
                 || capabilities.usage_scope == FigureScope::Process
                 || counters.usage.is_none_or(|counter| reported.less(counter).is_some())
@@ -175,6 +187,7 @@ impl Lifecycle {
             target.before = before;
         }
         Ok(Tried {
+            usage_source,
             usage: usage
                 .map(|usage| usage_of_run(capabilities.usage_scope, counters.usage, usage))
                 .unwrap_or_default(),
@@ -208,7 +221,9 @@ impl Lifecycle {
         let id = &target.binding.native_id;
         let Some(mut look) = target.before.clone() else { return (warnings, None) };
         let continues = attempt == Attempt::Resume;
-        let mends: Vec<_> = look.mends().filter(|mend| (*mend != Mend::SetAside) == continues).collect();
+        let packed = look.is_to_be_unpacked(scene.installation.version.as_ref());
+        let mends = packed.then_some(Mend::Unpack).into_iter().chain(look.mends());
+        let mends: Vec<_> = mends.filter(|mend| (*mend != Mend::SetAside) == continues).collect();
         for mend in mends {
             if mend.needs_own_dir() && scene.state_dir.is_none() {
                 continue;

@@ -3,7 +3,8 @@
 use crate::decide::{Attempt, Count, Verdict, Why, condemns, count, settle};
 use crate::error::{AgentError, Chain, RunError};
 use crate::{
-    AuditEvent, AuditSeq, Exit, FailedRun, IdOnResume, LlmResult, NativeId, Route, SessionKey, Usage, Warning,
+    AuditEvent, AuditSeq, Exit, FailedRun, FigureSource, IdOnResume, LlmResult, NativeId, Route, SessionKey,
+    Usage, Warning,
 };
 
 use super::Lifecycle;
@@ -56,6 +57,8 @@ impl Lifecycle {
             sum += tried.usage;
             sum
         });
+        let unknown = all().any(|tried| tried.usage_source == FigureSource::Unknown);
+        let usage_source = if unknown { FigureSource::Unknown } else { FigureSource::Reported };
         let cost_usd = all().filter_map(|tried| tried.cost_usd).reduce(|sum, cost| sum + cost);
         ledger.record.totals.add_run(usage, cost_usd);
         ledger.try_again();
@@ -98,6 +101,7 @@ impl Lifecycle {
                     session_id: after,
                     route,
                     usage,
+                    usage_source,
                     cost_usd,
                     recorded,
                     audit_seq,
@@ -117,6 +121,7 @@ impl Lifecycle {
             resume_fallback: route.why().filter(|why| *why != Why::NoPriorSession),
             route,
             usage,
+            usage_source,
             cost_usd,
             totals: ledger.record.totals,
             recorded,

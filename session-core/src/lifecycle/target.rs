@@ -116,7 +116,10 @@ impl Lifecycle {
         scene.facts.transcript = transcript_fact(look.as_ref(), &binding, scene);
         scene.facts.history = self.history(&binding, look.as_ref(), failed_resumes);
         if let Some(look) = &look {
-            if !look.suits(scene.installation.version.as_ref()) {
+            let version = scene.installation.version.as_ref();
+            // A state dir of the key has no other reader.
+            let unpacks = self.mend && scene.state_dir.is_some() && look.suits_unpacked(version);
+            if !look.suits(version) && !unpacks {
                 scene.facts.support = Support::VersionCannot;
             }
             if look.torn_tail {

@@ -4,7 +4,7 @@ use crate::decide::{
     Activity, Attempt, AttemptFacts, Bound, Continuity, CountFacts, Patience, Persisted, Policy, SettleFacts,
     Verdict, Why,
 };
-use crate::{Asked, AttemptNote, Counters, Evidence, NativeId, Usage};
+use crate::{Asked, AttemptNote, Counters, Evidence, FigureSource, NativeId, Usage};
 
 use super::attempt::Course;
 
@@ -20,6 +20,7 @@ pub(super) struct Tried {
     pub(super) continuity: Continuity,
     pub(super) persisted: Persisted,
     pub(super) usage: Usage,
+    pub(super) usage_source: FigureSource,
     pub(super) cost_usd: Option<f64>,
     pub(super) policy: Policy,
     /// The session that the attempt ran in: the one that the agent named, else the one asked for.

@@ -67,3 +67,35 @@ async fn a_cure_is_not_taken_for_a_turn_that_was_kept() {
     let second = lifecycle.run(request("two")).await.unwrap();
     assert_eq!(second.warnings, [Warning::Mended(Mend::EndLastLine), Warning::NotPersisted]);
 }
+
+/// What is installed is 1.2.3.
+#[tokio::test]
+async fn a_packed_session_is_unpacked_for_an_older_version_where_nobody_else_reads_it() {
+    fn packed(look: &mut Inspection) {
+        look.unpacked_since = Some([1, 3, 0]);
+    }
+    fn packed_and_newer(look: &mut Inspection) {
+        packed(look);
+        look.needs_version = Some([1, 3, 0]);
+    }
+    fn packed_long_ago(look: &mut Inspection) {
+        look.unpacked_since = Some([1, 2, 0]);
+    }
+    type How = fn(&mut Inspection);
+    let aside = Route::FellBack(Why::VersionCannotResume);
+    let cases: [(How, bool, Route, &[Mend]); 4] = [
+        (packed, true, Route::Resumed, &[Mend::Unpack]),
+        (packed, false, aside, &[]),
+        (packed_and_newer, true, aside, &[]),
+        (packed_long_ago, true, Route::Resumed, &[]),
+    ];
+    for (how, own_dir, route, expected) in cases {
+        let bench = bench();
+        *bench.store.dir.lock().unwrap() = own_dir.then(|| "/state".into());
+        let first = bench.run("one").await.session_id;
+        let lifecycle = altered(&bench, &Arc::new(Mutex::new(first)), how);
+        let second = lifecycle.run(request("two")).await.unwrap();
+        assert_eq!(second.route, route, "own dir: {own_dir}");
+        assert_eq!(bench.agent.world().mended, expected);
+    }
+}

@@ -180,3 +180,21 @@ async fn a_fork_that_is_refused_skips_nothing_of_the_session_of_the_key() {
         "one failure is not three"
     );
 }
+
+/// Nothing, and nothing but zeros, is no figure where a model was called.
+#[tokio::test]
+async fn a_figure_says_where_it_comes_from() {
+    let bench = bench();
+    assert_eq!(bench.run("one").await.usage_source, FigureSource::Reported);
+    for (act, source) in [
+        (Act::Fail(Verdict::Transient, Activity::None), FigureSource::Reported),
+        (Act::Fail(Verdict::Transient, Activity::ModelCalled), FigureSource::Unknown),
+        (Act::FailAtZeros(Verdict::Transient), FigureSource::Unknown),
+    ] {
+        bench.agent.will([act]);
+        let (_, failed) = bench.fails("two").await;
+        assert_eq!((failed.usage_source, failed.usage, failed.cost_usd), (source, Usage::default(), None));
+    }
+    let next = bench.run("three").await;
+    assert_eq!((next.usage_source, next.totals.usage.input_tokens), (FigureSource::Reported, 20));
+}

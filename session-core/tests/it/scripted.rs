@@ -71,6 +71,8 @@ pub(crate) enum Act {
     Elsewhere(&'static str),
     /// Fails like this, after that much activity.
     Fail(Verdict, session_core::decide::Activity),
+    /// After the model was called, with a result of zeros.
+    FailAtZeros(Verdict),
     /// Fails like this after the turn was kept.
     FailAfterKeeping(Verdict),
     /// Crashes after the turn was kept, without a word.
@@ -224,6 +226,13 @@ impl AgentAdapter for Scripted {
             Act::TextThenCrash => {
                 verdict = Verdict::Crashed;
                 say(AgentEvent::Text("I pushed the commit"));
+            }
+            Act::FailAtZeros(failure) => {
+                verdict = failure;
+                say(AgentEvent::Session { id: &own });
+                say(AgentEvent::ModelCalled);
+                let end = Final { is_error: true, cost_usd: Some(0.0), ..Final::default() };
+                say(AgentEvent::Finished(&end));
             }
             Act::FailAtCost(failure, cost) => {
                 verdict = failure;

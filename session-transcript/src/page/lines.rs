@@ -162,7 +162,9 @@ impl<'a> Forwards<'a> {
         if self.tail + read > self.buffer.len() {
             self.buffer.copy_within(self.head..self.tail, 0);
             (self.head, self.tail) = (0, kept);
-            if kept + read > self.buffer.len() {
+            if kept == 0 && read > self.buffer.len() {
+                self.buffer = vec![0; read];
+            } else if kept + read > self.buffer.len() {
                 self.buffer.resize((2 * kept).max(kept + BLOCK), 0);
             }
         }

@@ -34,7 +34,11 @@ async fn a_packed_file_is_looked_at_like_another() {
     assert_eq!((look.presence, look.user_turns, look.answers), (Presence::Present, 2, 1));
     assert_eq!((look.path, look.bytes), (Some(path.clone()), fs::metadata(&path).unwrap().len()));
     assert!(!look.open_tail && !look.torn_tail, "nothing can be appended to it");
-    assert_eq!(look.needs_version, Some([3, 0, 0]), "older versions do not see it");
+    assert_eq!(
+        (look.needs_version, look.unpacked_since),
+        (None, Some([3, 0, 0])),
+        "older versions do not see it"
+    );
     assert_eq!(stage.said(100).await.unwrap().said.len(), 3);
 }
 
@@ -45,7 +49,7 @@ async fn what_is_packed_is_told_by_its_first_bytes_and_not_by_its_name() {
     assert_eq!((stage.look().await.user_turns, stage.look().await.answers), (1, 1));
     let stage = Stage::new();
     stage.write("days/4/x-s.log.z", "p0\n");
-    assert_eq!((stage.look().await.user_turns, stage.look().await.needs_version), (1, None));
+    assert_eq!((stage.look().await.user_turns, stage.look().await.unpacked_since), (1, None));
 }
 
 #[tokio::test]
@@ -101,7 +105,29 @@ async fn for_a_version_that_reads_none_it_is_unpacked_before_anything_else_chang
     assert_eq!(unpack_to(&path, &plain).unwrap(), 6);
     assert_eq!(fs::read_to_string(&plain).unwrap(), "p0\na1\n");
     let look = stage.look().await;
-    assert_eq!((look.path.as_ref(), look.needs_version), (Some(&plain), None));
+    assert_eq!((look.path.as_ref(), look.unpacked_since), (Some(&plain), None));
     assert!(path.exists(), "the packed one is the caller's to remove");
     assert_eq!(unpack_to(&path, &plain).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+}
+
+#[tokio::test]
+async fn unpacked_in_its_place_it_is_there_once_and_whole() {
+    let stage = Stage::new();
+    let bytes = packed("p0\na1\n");
+    let path = write(&stage, "days/4/x-s.log.z", &bytes);
+    let plain = stage.path("days/4/x-s.log");
+    let look = stage.look().await;
+    // What changed since has a writer, and what is cut off is not to be had whole.
+    fs::write(&path, [&bytes[..], b"more"].concat()).unwrap();
+    assert!(!stage.mend(&look, Mend::Unpack).await.unwrap());
+    fs::write(&path, &bytes[..bytes.len() - 3]).unwrap();
+    let cut = stage.look().await;
+    assert!(stage.mend(&cut, Mend::Unpack).await.is_err());
+    assert!(path.exists() && !plain.exists());
+    fs::write(&path, &bytes).unwrap();
+    assert!(stage.mend(&look, Mend::Unpack).await.unwrap());
+    assert_eq!((fs::read_to_string(&plain).unwrap().as_str(), path.exists()), ("p0\na1\n", false));
+    let again = stage.look().await;
+    assert_eq!((again.path.as_ref(), again.unpacked_since, again.user_turns), (Some(&plain), None, 1));
+    assert!(!stage.mend(&again, Mend::Unpack).await.unwrap(), "it is not packed");
 }

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use rejoin::core::history::{ListQuery, NoticeKind, PageQuery, Scope, SearchQuery, Searched, SessionKind};
-use rejoin::core::{NativeId, RelocateOrder, Relocated, SessionCatalog as _, SessionQuery, Way};
+use rejoin::core::{
+    Mend, NativeId, RelocateOrder, Relocated, SessionCatalog as _, SessionQuery, Version, Way,
+};
 use serde_json::json;
 
 use super::corpus::{Chance, meta, packed, place, prompt, reply, write};
@@ -46,6 +48,22 @@ async fn five_of_a_person_are_found_among_thousands_of_programs() {
     assert_eq!(of(vec![SessionKind::Headless], None).await.len(), 2_985);
     assert_eq!(of(vec![SessionKind::Sidechain], None).await.len(), 15);
     assert_eq!(of(vec![], Some(2_000)).await.len(), 2_000);
+    let search = |kinds, limit| {
+        let (state_dir, words) = (Some(home.path().to_owned()), vec!["Review".to_owned()]);
+        let query = SearchQuery { state_dir, words, kinds, limit, ..SearchQuery::default() };
+        async move {
+            let mut search = catalog().search(&query).await.unwrap();
+            let mut ids = Vec::new();
+            while let Some(Searched::Hit(hit)) = search.next().await {
+                ids.push(hit.id.as_str().to_owned());
+            }
+            ids.sort();
+            ids
+        }
+    };
+    assert_eq!(search(vec![SessionKind::Main], Some(5)).await, people);
+    assert_eq!(search(vec![SessionKind::Main, SessionKind::Sidechain], None).await.len(), 20);
+    assert_eq!(search(vec![SessionKind::Headless], Some(2_000)).await.len(), 2_000);
 }
 
 #[tokio::test]
@@ -85,6 +103,25 @@ async fn no_file_is_moved_for_another_folder() {
             assert_eq!(fs::read(path).unwrap(), *bytes);
         }
     }
+}
+
+/// Versions that read packed files unpack them themselves.
+#[tokio::test]
+async fn a_packed_file_is_unpacked_for_a_version_that_reads_none() {
+    let home = tempfile::tempdir().unwrap();
+    let text = meta(ONE, &json!({})) + &prompt(1, "hi") + &reply(2, "ho");
+    let plain = place(home.path(), ONE, false);
+    let zst = plain.with_extension("jsonl.zst");
+    write(&zst, packed(text.as_bytes()));
+    let id = NativeId::new(ONE);
+    let (older, newer) = (Version::parse("codex-cli 0.128.0"), Version::parse("codex-cli 0.145.0"));
+    let asked = SessionQuery { version: older.as_ref(), ..query(&id, home.path()) };
+    let look = catalog().inspect(asked).await.unwrap();
+    assert!(look.suits(newer.as_ref()) && !look.suits(older.as_ref()) && look.suits_unpacked(older.as_ref()));
+    assert!(catalog().mend(asked, &look, Mend::Unpack).await.unwrap());
+    assert_eq!((fs::read_to_string(&plain).unwrap(), zst.exists()), (text, false));
+    let again = catalog().inspect(asked).await.unwrap();
+    assert!(again.suits(older.as_ref()) && again.user_turns == 1, "{again:?}");
 }
 
 /// Sparse: it takes no room on the disk.
