@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use session_core::error::CatalogError;
 use session_core::history::{
-    ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionSource, TranscriptPage,
+    ListQuery, Listing, PageQuery, Restored, Search, SearchQuery, SessionEntry, SessionSource, TranscriptPage,
 };
 use session_core::{
     Conversation, EnvMap, Inspection, Mend, NativeId, Presence, Refusal, RelocateOrder, Relocated,
@@ -253,6 +253,23 @@ impl SessionCatalog for OpencodeCatalog {
     async fn restore(&self, id: &NativeId, source: &SessionSource) -> Result<Restored, CatalogError> {
         let (id, source, until) = (id.clone(), source.clone(), Instant::now() + self.reading * READINGS);
         blocking(move || history::restore(&id, &source, until)).await
+    }
+
+    /// The sessions of [`list`](Self::list), the one first that was last used, and the last message of each first. A message
+    /// with its parts is one record. Sessions of helpers are searched if what they said is asked for. Reading ends as that
+    /// of a list does, hits that nobody asks for do not count; no database is kept open while they wait.
+    ///
+    /// # Errors
+    /// [`CatalogError`] where it is not known where sessions lie, or there is nothing to search for.
+    ///
+    /// # Cancel safety
+    /// Nothing is written. A search that is dropped ends with the message that it is at.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn search(&self, query: &SearchQuery) -> Result<Box<dyn Search>, CatalogError> {
+        let (env, reading, query) = (self.env.clone(), self.reading, query.clone());
+        blocking(move || history::search(&env, reading, query)).await
     }
 }
 

@@ -3,6 +3,7 @@
 mod entry;
 mod facts;
 mod listing;
+mod needle;
 mod overview;
 mod page;
 mod restored;
@@ -16,6 +17,7 @@ pub use listing::{
     Ancestor, Depth, Descent, ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry,
     SessionKind, SessionSource, Title, TitleSource, Unresumable,
 };
+pub use needle::Needle;
 pub use overview::{ListedSession, SessionsListing, SessionsQuery, Unlisted};
 pub use page::{Cursor, Located, PageQuery, Span, TranscriptPage};
 pub use restored::{Boundary, OpenCall, Restored};
