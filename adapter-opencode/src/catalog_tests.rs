@@ -17,6 +17,8 @@ mod page;
 mod places;
 #[path = "catalog_reading_tests.rs"]
 mod reading;
+#[path = "catalog_relocate_tests.rs"]
+mod relocate;
 #[path = "catalog_search_tests.rs"]
 mod search;
 
