@@ -128,12 +128,38 @@ async fn what_is_not_relocated_from_here_says_what_does_that() {
     let nothing = RelocateOrder { way: Way::Nothing, ..order };
     assert_eq!(catalog.relocate(nothing).await.unwrap(), Relocated::NothingToDo);
     assert_eq!(stage.look().await, look);
+}
 
-    let stage = Stage::new("1.1.65");
+#[tokio::test]
+async fn a_session_of_the_tree_is_there_already_in_every_folder_of_its_project() {
+    let (stage, work) = (Stage::new("1.1.65"), tempfile::tempdir().unwrap());
     let file = make_tree(&stage).join(format!("session/p/{S1}.json"));
-    let version = Version::parse("1.1.65");
-    let query = stage.query(&id, version.as_ref());
-    let bytes = stage.look().await.bytes;
-    let why = refused(RelocateOrder { query, from: &file, bytes, way: Way::Move }).await;
-    assert!(why.contains("opencode export") && why.contains("opencode import"), "{why}");
+    let (id, look) = (NativeId::new(S1), stage.look().await);
+    let write = |name: &str, text: &str| {
+        let path = work.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let told = async |folder: &str, version: &str| {
+        let (cwd, version) = (work.path().join(folder), Version::parse(version));
+        let query = SessionQuery { cwd: &cwd, ..stage.query(&id, version.as_ref()) };
+        let order = RelocateOrder { query, from: &file, bytes: look.bytes, way: Way::Move };
+        OpencodeCatalog::new(EnvMap::new()).relocate(order).await.unwrap()
+    };
+    write("main/.git/opencode", "p");
+    write("main/.git/worktrees/tree/commondir", "../..\n");
+    write("tree/.git", &format!("gitdir: {}\n", work.path().join("main/.git/worktrees/tree").display()));
+    write("tree/sub/file", "");
+    write("other/.git/opencode", "q");
+    let already = Relocated::Already { path: file.clone() };
+    for folder in ["main", "tree", "tree/sub"] {
+        assert_eq!(told(folder, "1.1.65").await, already, "{folder}");
+    }
+    for (folder, version) in
+        [("other", "1.1.65"), ("none", "1.1.65"), ("main", "1.15.13"), ("main", "1.18.33")]
+    {
+        let told = told(folder, version).await;
+        assert!(matches!(told, Relocated::Refused(Refusal::Unsupported(_))), "{folder}, {version}: {told:?}");
+    }
+    assert_eq!(stage.look().await, look);
 }

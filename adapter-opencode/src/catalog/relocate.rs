@@ -6,17 +6,24 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use session_core::error::CatalogError;
-use session_core::{Inspection, Refusal, Relocated, Way};
+use session_core::{Inspection, Presence, Refusal, Relocated, Way};
 
 use super::connect::open_for_writing;
 use super::database::{Ailment, columns};
 use super::history::DatabaseError;
+use super::open::{Folder, Opened};
 use super::{Asked, Found, failed, find};
+use crate::state::Family;
 use crate::transcript::Store;
 
+/// The longest file of a repository that is read, in bytes.
+const NOTE: u64 = 4096;
+
 /// Of the tree of 1.1 and before.
-const OF_THE_TREE: &str = "a session of opencode 1.1 is a file of its project, which its own program alone moves: \
+const OF_THE_TREE: &str = "a session of opencode 1.1 is filed by its project, and to another one its own program alone moves: \
     `opencode export` the session, then `opencode import` it in the new folder";
+
+const NOT_READ: &str = "this version of opencode does not read it where it lies";
 
 /// Puts the folder of the session to `to`, if it lies at `from` and is as large as it was, and nobody has it open. It is
 /// read back, and put back where that shows anything else.
@@ -24,8 +31,17 @@ pub(super) fn relocate(asked: &Asked, from: &Path, bytes: u64, to: &Path) -> Res
     let refused = |why: &str| Ok(Relocated::Refused(Refusal::Unsupported(why.to_owned())));
     let found = find(asked)?.filter(|found| found.look.path.as_deref() == Some(from));
     let Some(Found { store, look }) = found else { return Err(failed(from, DatabaseError::SessionGone)) };
+    if look.presence == Presence::Unreadable {
+        return refused(NOT_READ);
+    }
     if let Store::Tree(_) = store {
-        return refused(OF_THE_TREE);
+        // It is found by its project, from any folder of that, and works in the one that it is asked from.
+        let project = from.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        let is_read = Family::of(asked.version.as_ref()) == Family::Files;
+        return match is_read && project.is_some() && project == project_of(to).as_deref() {
+            true => Ok(Relocated::Already { path: from.to_owned() }),
+            false => refused(OF_THE_TREE),
+        };
     }
     if look.began_in.as_deref() == Some(to) {
         return Ok(Relocated::Already { path: from.to_owned() });
@@ -53,6 +69,23 @@ pub(super) fn relocate(asked: &Asked, from: &Path, bytes: u64, to: &Path) -> Res
     }
     let (from, to) = (from.to_owned(), from.to_owned());
     Ok(Relocated::Done { from, to, way: Way::Move, records, left: Vec::new(), split: false })
+}
+
+/// The project of a folder, as the agent noted it in the repository: a cache, which it puts right when it is wrong.
+fn project_of(folder: &Path) -> Option<String> {
+    let read = |folder: &Path, name: &str| {
+        let Opened::There(folder) = Folder::open(folder, Path::new("")).ok()? else { return None };
+        let Opened::There(data) = folder.read(name, NOTE).ok()? else { return None };
+        Some(String::from_utf8(data).ok()?.trim().to_owned())
+    };
+    let root = folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok())?;
+    // Of another work tree, it is a file that tells where its part of the repository lies.
+    let part = match read(root, ".git") {
+        Some(link) => root.join(link.strip_prefix("gitdir: ")?),
+        None => root.join(".git"),
+    };
+    let repository = read(&part, "commondir").map_or_else(|| part.clone(), |common| part.join(common));
+    read(&repository, "opencode")
 }
 
 /// Puts the folder of the session, and of the helpers that it began there, from one to the other, and counts its messages.

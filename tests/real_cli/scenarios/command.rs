@@ -144,6 +144,8 @@ impl Desk {
                 let moved = document["from_path"] == document["to_path"] || !there("from_path");
                 assert!(!anywhere && moved && there("to_path"), "{document}");
             }
+            // It goes by the project, which is the same.
+            (0, Some("already")) => assert_eq!(self.stage.rules.reach, Reach::Repository, "{document}"),
             (7, Some("refused")) => {
                 assert!(!anywhere, "{document}");
                 return false;

@@ -52,6 +52,8 @@ async fn follow(stage: &Stage, lifecycle: &Lifecycle, to: &Path) {
                 Relocated::Done { from, to, split: false, .. } => {
                     assert!((from == to || !from.exists()) && to.is_file());
                 }
+                // It goes by the project, which is the same.
+                Relocated::Already { path } => assert!(reach == Reach::Repository && path.is_file()),
                 // Said, and nothing weaker done.
                 Relocated::Refused(Refusal::Unsupported(_)) => return,
                 other => panic!("{other:?}"),
