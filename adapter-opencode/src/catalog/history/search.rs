@@ -35,7 +35,7 @@ const SLICE: Duration = Duration::from_millis(250);
 const BYTES: usize = 16 << 20;
 
 /// How many ids are asked for at once.
-const IDS: usize = 256;
+const IDS: usize = 1024;
 
 #[derive(Debug)]
 struct Running(Receiver<Searched>);
