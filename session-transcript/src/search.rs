@@ -166,7 +166,7 @@ impl Searcher<'_> {
             if self.sender.is_closed() {
                 return Ok(Err(Over));
             }
-            if line.text.is_some_and(|text| !self.needle.may_be_in(std::iter::once(text))) {
+            if line.text.is_some_and(|text| !self.needle.may_be_in([text])) {
                 continue;
             }
             let mut notices = Vec::new();

@@ -92,9 +92,10 @@ impl Needle {
 
     /// Whether a record that holds it may be written in these pieces of JSON, none of which cuts a text in two. Much
     /// faster than to read them; `false` is sure.
-    pub fn may_be_in<'a>(&self, pieces: impl Iterator<Item = &'a [u8]> + Clone) -> bool {
+    pub fn may_be_in<'a>(&self, pieces: impl IntoIterator<Item = &'a [u8], IntoIter: Clone>) -> bool {
+        let mut pieces = pieces.into_iter();
         self.words.iter().all(|word| pieces.clone().any(|piece| word.may_be_in(piece)))
-            || pieces.clone().any(|piece| memchr::memmem::find(piece, b"\\u").is_some())
+            || pieces.any(|piece| memchr::memmem::find(piece, b"\\u").is_some())
     }
 
     /// Whether all words are in what somebody said, or in a title: in which, what stands around the first of them, and where
