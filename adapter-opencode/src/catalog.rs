@@ -8,6 +8,7 @@ mod history;
 mod open;
 mod place;
 mod reading;
+mod relocate;
 mod seek;
 mod tree;
 
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use session_core::error::CatalogError;
 use session_core::history::{
-    ListQuery, Listing, PageQuery, Restored, SessionEntry, SessionSource, TranscriptPage,
+    ListQuery, Listing, PageQuery, Restored, Search, SearchQuery, SessionEntry, SessionSource, TranscriptPage,
 };
 use session_core::{
     Conversation, EnvMap, Inspection, Mend, NativeId, Presence, Refusal, RelocateOrder, Relocated,
@@ -228,15 +229,28 @@ impl SessionCatalog for OpencodeCatalog {
         blocking(move || history::page(&id, &source, Instant::now() + reading, &query)).await
     }
 
-    /// Not done from here: a session is rows that name its project and its folder, and the agent may have them open.
+    /// In a state dir, the folder in the session's row is put to the new one, where nobody has its database open: the file
+    /// stays where it is. In the agent's own place, and of the tree of 1.1, that is left to its own program.
     ///
     /// # Errors
-    /// None.
+    /// [`CatalogError`] when it could not be done; the folder is then what it was.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the work running to its end on the blocking pool.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
     async fn relocate(&self, order: RelocateOrder<'_>) -> Result<Relocated, CatalogError> {
-        Ok(match order.way {
-            Way::Nothing => Relocated::NothingToDo,
-            _ => Relocated::Refused(Refusal::Unsupported(NOT_FROM_HERE.to_owned())),
-        })
+        let refused = |why: &str| Ok(Relocated::Refused(Refusal::Unsupported(why.to_owned())));
+        match (order.way, order.query.state_dir) {
+            (Way::Nothing, _) => return Ok(Relocated::NothingToDo),
+            (Way::Move, None) => return refused(NOT_FROM_HERE),
+            (Way::Move, Some(_)) => {}
+            _ => return refused(NO_COPY),
+        }
+        let (asked, bytes) = (self.asked(&order.query), order.bytes);
+        let (from, to) = (order.from.to_owned(), order.query.cwd.to_owned());
+        blocking(move || relocate::relocate(&asked, &from, bytes, &to)).await
     }
 
     /// Of a turn that was cut, the calls of tools without a result; where the reply itself was cut, that, under the name
@@ -254,11 +268,31 @@ impl SessionCatalog for OpencodeCatalog {
         let (id, source, until) = (id.clone(), source.clone(), Instant::now() + self.reading * READINGS);
         blocking(move || history::restore(&id, &source, until)).await
     }
+
+    /// The sessions of [`list`](Self::list), the one first that was last used, and the last message of each first. A message
+    /// with its parts is one record. Sessions of helpers are searched if what they said is asked for. Reading ends as that
+    /// of a list does, hits that nobody asks for do not count; no database is kept open while they wait.
+    ///
+    /// # Errors
+    /// [`CatalogError`] where it is not known where sessions lie, or there is nothing to search for.
+    ///
+    /// # Cancel safety
+    /// Nothing is written. A search that is dropped ends with the message that it is at.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn search(&self, query: &SearchQuery) -> Result<Box<dyn Search>, CatalogError> {
+        let (env, reading, query) = (self.env.clone(), self.reading, query.clone());
+        blocking(move || history::search(&env, reading, query)).await
+    }
 }
 
-/// Why no session is relocated from here: [`OpencodeCatalog::relocate`].
-const NOT_FROM_HERE: &str = "sessions of opencode are rows of its database, which its own program alone moves: \
-    `opencode export` the session, then `opencode import` it in the new folder";
+/// Why no session of the user's own is relocated from here: others have that database open, too.
+const NOT_FROM_HERE: &str = "the user's own sessions of opencode are rows of one database, which its own program alone \
+    moves: `opencode export` the session, then `opencode import` it in the new folder";
+
+/// Why none is copied: its rows have ids that nothing else in a database may have.
+const NO_COPY: &str = "a session of opencode is not copied; `opencode run --fork` makes another one of it";
 
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, CatalogError> + Send + 'static,

@@ -199,21 +199,3 @@ async fn what_was_said_is_told_of_databases_and_trees() {
         Conversation::default()
     );
 }
-
-/// What would help is said.
-#[tokio::test]
-async fn a_session_is_not_relocated_and_it_is_said_what_does_that() {
-    let stage = Stage::with_session("1.2.1");
-    let (id, file) = (NativeId::new(S1), stage.database());
-    let before = std::fs::read(&file).unwrap();
-    let order =
-        |way| RelocateOrder { query: stage.query(&id, None), from: &file, bytes: before.len() as u64, way };
-    let catalog = OpencodeCatalog::new(EnvMap::new());
-    for way in [Way::Move, Way::Copy] {
-        let told = catalog.relocate(order(way)).await.unwrap();
-        let Relocated::Refused(Refusal::Unsupported(why)) = told else { panic!("{told:?}") };
-        assert!(why.contains("opencode export") && why.contains("opencode import"), "{why}");
-    }
-    assert_eq!(catalog.relocate(order(Way::Nothing)).await.unwrap(), Relocated::NothingToDo);
-    assert_eq!(std::fs::read(&file).unwrap(), before);
-}

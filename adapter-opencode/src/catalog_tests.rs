@@ -17,6 +17,10 @@ mod page;
 mod places;
 #[path = "catalog_reading_tests.rs"]
 mod reading;
+#[path = "catalog_relocate_tests.rs"]
+mod relocate;
+#[path = "catalog_search_tests.rs"]
+mod search;
 
 const S1: &str = "ses_00000000000000000000000000004201";
 const S2: &str = "ses_00000000000000000000000000004202";

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use session_core::decide::Verdict;
 use session_core::error::CommandError;
+use session_core::history::SessionSource;
 use session_core::{
-    AgentCapabilities, AgentId, CliDialect, CommandSpec, Decoder, EnvMap, Evidence, NativeId, Program,
-    StateLayout, Turn, Version,
+    AgentCapabilities, AgentId, CliDialect, CommandSpec, Decoder, EnvChange, EnvMap, Evidence, NativeId,
+    Program, StateLayout, Turn, Version,
 };
 
 use crate::decode::OpencodeDecoder;
@@ -80,6 +81,10 @@ impl CliDialect for OpencodeDialect {
 
     fn attended(&self, id: &NativeId) -> Option<Vec<OsString>> {
         self.accepts_id(id).then(|| vec!["--session".into(), id.as_str().into()])
+    }
+
+    fn attended_env(&self, source: &SessionSource, _: &EnvMap) -> Vec<EnvChange> {
+        state::attended(source)
     }
 
     fn decoder(&self, turn: &Turn<'_>) -> Box<dyn Decoder> {

@@ -6,6 +6,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use session_core::history::SessionSource;
 use session_core::{EnvChange, EnvMap, Link, Mount, NativeId, Purpose, StateLayout, Version};
 
 /// Variables that tell an agent that it runs inside another one. A child never gets them. Seen in the environment of
@@ -114,6 +115,17 @@ pub(crate) fn at_home(data: Option<PathBuf>, env: &EnvMap, version: Option<&Vers
     })
 }
 
+/// What a person's environment needs for a session that lies there.
+pub(crate) fn attended(source: &SessionSource) -> Vec<EnvChange> {
+    let Some(state) = &source.state_dir else { return Vec::new() };
+    // The data folder of the versions that have one in a state dir; beside it, each session has a database of its own.
+    if source.path.starts_with(state.join("opencode")) {
+        vec![EnvChange::remove(DATABASE), EnvChange::set(DATA_HOME, state)]
+    } else {
+        vec![EnvChange::set(DATABASE, &source.path)]
+    }
+}
+
 pub(crate) fn layout(state_dir: Option<&Path>, env: &EnvMap, version: Option<&Version>) -> StateLayout {
     match state_dir {
         None => StateLayout { sessions: at_home(data_dir(env), env, version), ..StateLayout::default() },
@@ -188,6 +200,18 @@ mod tests {
 
     fn version(text: &str) -> Version {
         Version::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_person_is_told_where_the_session_of_a_state_dir_lies() {
+        let at = |path: &str, state: Option<&str>| {
+            attended(&SessionSource { path: path.into(), state_dir: state.map(Into::into) })
+        };
+        assert_eq!(at("/s/ses_1.db", Some("/s")), [EnvChange::set(DATABASE, "/s/ses_1.db")]);
+        let data = [EnvChange::remove(DATABASE), EnvChange::set(DATA_HOME, "/s")];
+        assert_eq!(at("/s/opencode/opencode.db", Some("/s")), data);
+        assert_eq!(at("/s/opencode/storage/session/p/ses_1.json", Some("/s")), data);
+        assert_eq!(at("/home/u/.local/share/opencode/opencode.db", None), []);
     }
 
     #[test]

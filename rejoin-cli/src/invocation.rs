@@ -137,9 +137,7 @@ impl From<&Invocation> for InvocationJson {
 
 /// What the agent needs to look into the session's state dir.
 fn changes(dialect: &dyn CliDialect, listed: &ListedSession, world: &World) -> Vec<EnvChange> {
-    let state_dir = listed.entry.source.state_dir.as_deref();
-    let layout = state_dir.map(|dir| dialect.state(Some(dir), world.around.environment.map(), None));
-    layout.map(|layout| layout.env).unwrap_or_default()
+    dialect.attended_env(&listed.entry.source, world.around.environment.map())
 }
 
 /// The folder that the agent has to be started in to find the session: the one that its file is filed under, which is not the

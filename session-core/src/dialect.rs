@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::decide::Verdict;
 use crate::error::CommandError;
+use crate::history::SessionSource;
 use crate::{AgentCapabilities, AgentEvent, AgentId, Evidence, Exit, Mount, NativeId, Turn, Version};
 
 /// The environment that a child gets before the dialect's own changes. `Debug` shows names, never values: they hold
@@ -245,6 +246,13 @@ pub trait CliDialect: Debug + Send + Sync + 'static {
     /// id cannot be passed safely.
     fn unarchive(&self, _id: &NativeId) -> Option<Vec<OsString>> {
         None
+    }
+
+    /// What the environment needs for that, given the one of the person: a session of a state dir lies where the agent does
+    /// not look by itself.
+    fn attended_env(&self, source: &SessionSource, env: &EnvMap) -> Vec<EnvChange> {
+        let state_dir = source.state_dir.as_deref();
+        state_dir.map(|dir| self.state(Some(dir), env, None).env).unwrap_or_default()
     }
 
     /// A decoder for one attempt.

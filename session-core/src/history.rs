@@ -4,6 +4,7 @@ mod days;
 mod entry;
 mod facts;
 mod listing;
+mod needle;
 mod overview;
 mod page;
 mod restored;
@@ -18,6 +19,7 @@ pub use listing::{
     Ancestor, Depth, Descent, ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry,
     SessionKind, SessionSource, Title, TitleSource, Unresumable,
 };
+pub use needle::Needle;
 pub use overview::{ListedSession, SessionsListing, SessionsQuery, Unlisted};
 pub use page::{Cursor, Located, PageQuery, Span, TranscriptPage};
 pub use restored::{Boundary, OpenCall, Restored};

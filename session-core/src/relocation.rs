@@ -77,7 +77,7 @@ pub enum Relocated {
     Done {
         /// Where its file was.
         from: PathBuf,
-        /// Where it is.
+        /// Where it is: there too, where it is the session's own note of its folder that was changed.
         to: PathBuf,
         /// How.
         way: Way,

@@ -27,6 +27,8 @@ pub fn take_over(
     let found = locate(agent, &program.program, environment)?;
     let mut command = Command::new(&found);
     command.args(&program.leading_args).args(args).current_dir(cwd).env_clear().envs(environment.iter());
+    // As a shell has it that went there: some agents believe this one, and not the system.
+    command.env("PWD", cwd);
     let failed = |error| {
         let what = format!("{} in {}", found.display(), cwd.display());
         AgentError::new(AgentErrorKind::Spawn, agent.clone(), what).with_source(error)

@@ -1,7 +1,5 @@
 //! Search in what was said: file by file, newest first, each from its end.
 
-mod needle;
-
 use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
@@ -10,13 +8,12 @@ use std::sync::Arc;
 
 use session_core::error::CatalogError;
 use session_core::history::{
-    Block, Entry, EntryKind, FileKind, Hit, HitPlace, Notice, NoticeKind, Scope, Search, SearchQuery,
-    Searched, SessionKind, SessionRoot, SessionSource, Span, Title,
+    FileKind, Hit, HitPlace, Needle, Notice, NoticeKind, Scope, Search, SearchQuery, Searched, SessionKind,
+    SessionRoot, SessionSource, Span, Title,
 };
 use session_core::{Timestamp, TranscriptFormat, async_trait};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use self::needle::Needle;
 use crate::FileCatalog;
 use crate::catalog::failed;
 use crate::fold::{Buffers, Digest};
@@ -172,7 +169,7 @@ impl Searcher<'_> {
             if self.sender.is_closed() {
                 return Ok(Err(Over));
             }
-            if line.text.is_some_and(|text| !self.needle.may_be_in(text)) {
+            if line.text.is_some_and(|text| !self.needle.may_be_in([text])) {
                 continue;
             }
             let mut notices = Vec::new();
@@ -186,7 +183,7 @@ impl Searcher<'_> {
             if located.entry.sidechain && !self.query.with_sidechains {
                 continue;
             }
-            let Some((place, excerpt, matched)) = self.matches(&located.entry) else { continue };
+            let Some((place, excerpt, matched)) = self.needle.find_in(&located.entry.kind) else { continue };
             if !self.is_of_kind(transcript, seen, &mut kind)? {
                 break;
             }
@@ -213,25 +210,6 @@ impl Searcher<'_> {
         let sent = self.left > 0 && self.sender.blocking_send(Searched::Hit(Box::new(hit))).is_ok();
         self.left = self.left.saturating_sub(1);
         if sent && self.left > 0 { Ok(()) } else { Err(Over) }
-    }
-
-    /// Whether all words are in what somebody said, and where.
-    fn matches(&self, entry: &Entry) -> Option<(HitPlace, String, Range<usize>)> {
-        let words = |blocks: &[Block]| {
-            let texts = blocks.iter().filter_map(|block| match block {
-                Block::Text(text) => Some(text.as_str()),
-                _ => None,
-            });
-            texts.collect::<Vec<_>>().join("\n")
-        };
-        let (place, said) = match &entry.kind {
-            EntryKind::Prompt(blocks) => (HitPlace::Prompt, words(blocks)),
-            EntryKind::Reply(blocks) => (HitPlace::Reply, words(blocks)),
-            EntryKind::Title { text, .. } => (HitPlace::Title, text.clone()),
-            _ => return None,
-        };
-        let (excerpt, matched) = self.needle.find(&said)?;
-        Some((place, excerpt, matched))
     }
 
     /// Whether the session began in one of the folders asked for, or was in one when this was said.

@@ -81,11 +81,6 @@ pub(crate) trait AgentUnderTest: Debug + Send + Sync {
         environment
     }
 
-    /// Whether its catalog searches in what was said.
-    fn is_searched(&self) -> bool {
-        true
-    }
-
     /// The environment without the login, where that is what carries it.
     fn logged_out(&self, _environment: Environment) -> Option<Environment> {
         None

@@ -190,11 +190,6 @@ impl AgentUnderTest for OpencodeCli {
         environment.remove("OPENCODE_SERVER_PASSWORD")
     }
 
-    /// Not yet.
-    fn is_searched(&self) -> bool {
-        false
-    }
-
     fn own_trials(&self, cli: &Pinned) -> Vec<Trial> {
         let mut trials = vec![
             trial!(cli, own::the_state_dir_holds_the_session_and_the_home_does_not),

@@ -1,4 +1,4 @@
-//! Lists of sessions, pages of their transcripts, and what can be restored of them.
+//! Lists of sessions, pages of their transcripts, what can be restored of them, and the search in them.
 
 mod columns;
 mod copies;
@@ -11,6 +11,7 @@ mod record;
 mod records;
 mod restore;
 mod rows;
+mod search;
 mod stores;
 mod summary;
 mod trees;
@@ -23,6 +24,7 @@ use session_core::history::{PageQuery, Restored, SessionSource, TranscriptPage};
 
 pub use self::error::DatabaseError;
 pub(super) use self::listing::{find, list};
+pub(super) use self::search::search;
 
 pub(super) fn page(
     id: &NativeId,

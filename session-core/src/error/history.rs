@@ -1,5 +1,6 @@
 //! Errors of those who read sessions.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,12 +9,16 @@ use crate::{AgentId, SessionKey};
 
 /// A session file that nobody can look at.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot look at {path}")]
+#[error("cannot look at {}", place(path))]
 pub struct CatalogError {
-    /// What was looked at.
+    /// What was looked at; empty: the agent's own place, wherever that is.
     pub path: PathBuf,
     /// Why it failed.
     pub source: BoxError,
+}
+
+fn place(path: &Path) -> Cow<'_, str> {
+    if path.as_os_str().is_empty() { "the agent's sessions".into() } else { path.to_string_lossy() }
 }
 
 impl CatalogError {

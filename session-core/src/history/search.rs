@@ -29,6 +29,17 @@ pub struct SearchQuery {
     pub limit: Option<usize>,
 }
 
+impl SearchQuery {
+    /// Whether sessions of a kind are searched.
+    #[must_use]
+    pub fn takes(&self, kind: SessionKind) -> bool {
+        match self.kinds.as_slice() {
+            [] => self.with_sidechains || kind != SessionKind::Sidechain,
+            kinds => kinds.contains(&kind),
+        }
+    }
+}
+
 /// Where words were found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -22,7 +22,7 @@ pub(super) struct Known {
     /// The folders of sessions in force, and what they are.
     pub(super) homes: HashMap<(AgentId, NativeId), Folder>,
     /// Where those in force are that were relocated.
-    moved: HashMap<(AgentId, NativeId), PathBuf>,
+    pub(super) moved: HashMap<(AgentId, NativeId), PathBuf>,
     /// What folders were, by their paths, when sessions were begun in them.
     pub(super) folders: HashMap<PathBuf, Folder>,
     /// What keys are called.

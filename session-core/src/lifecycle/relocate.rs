@@ -198,6 +198,9 @@ impl Lifecycle {
         let how = if prepared.way == Way::Copy { "copied" } else { "moved" };
         let to = &prepared.to.path;
         event.detail = Some(match done {
+            Relocated::Done { from, to: file, .. } if from == file => {
+                format!("from {was} to {to}; noted in {}", file.display())
+            }
             Relocated::Done { from, to: file, .. } => {
                 format!("from {was} to {to}; {how} from {} to {}", from.display(), file.display())
             }

@@ -13,15 +13,25 @@ use session_core::{EnvMap, NativeId};
 use super::super::READINGS;
 use super::super::reading::read;
 use super::error::DatabaseError;
+use super::heads::head;
 use super::stores::Stores;
 use super::{rows, trees};
 use crate::transcript::is_session_id;
 
 /// What all stores hold.
 #[derive(Debug, Default)]
-struct Found {
+pub(super) struct Found {
     entries: Vec<SessionEntry>,
     notices: Vec<Notice>,
+}
+
+/// How much is read of each session.
+#[derive(Debug, Clone, Copy)]
+enum Much<'a> {
+    /// All, of every one or of the one that is asked for.
+    Whole(Option<&'a str>),
+    /// Its own record, without its messages.
+    Head,
 }
 
 impl Found {
@@ -30,23 +40,34 @@ impl Found {
     }
 
     fn trouble(&mut self, path: &Path, trouble: &DatabaseError) {
-        let kind = match trouble {
-            DatabaseError::TooMuch => NoticeKind::LimitReached,
-            DatabaseError::Other(cause) => NoticeKind::Unreadable(format!("{trouble}: {cause}")),
-            _ => NoticeKind::Unreadable(trouble.to_string()),
-        };
-        self.notice(path, kind);
+        self.notice(path, kind_of(trouble));
+    }
+
+    /// Every session once, newest first, and what was left out.
+    pub(super) fn newest_first(self) -> (Vec<SessionEntry>, Vec<Notice>) {
+        let mut notices = self.notices;
+        let mut sessions = newest_of_each(self.entries, &mut notices);
+        sessions.sort_by(SessionEntry::newest_first);
+        (sessions, notices)
     }
 }
 
+/// How a notice tells it.
+pub(super) fn kind_of(trouble: &DatabaseError) -> NoticeKind {
+    match trouble {
+        DatabaseError::TooMuch => NoticeKind::LimitReached,
+        DatabaseError::Other(cause) => NoticeKind::Unreadable(format!("{trouble}: {cause}")),
+        _ => NoticeKind::Unreadable(trouble.to_string()),
+    }
+}
+
+/// What the sessions' own records alone tell, of all stores.
+pub(super) fn heads(stores: Stores, state: Option<&Path>, reading: Duration) -> Found {
+    everything(stores, state, reading, Much::Head)
+}
+
 /// Reads all stores: the databases, and what the tree holds.
-fn everything(
-    env: &EnvMap,
-    state: Option<&Path>,
-    reading: Duration,
-    only: Option<&str>,
-) -> Result<Found, CatalogError> {
-    let stores = Stores::of(env, state)?;
+fn everything(stores: Stores, state: Option<&Path>, reading: Duration, much: Much<'_>) -> Found {
     let mut found = Found::default();
     let end = Instant::now() + reading * READINGS;
     for path in &stores.databases {
@@ -55,8 +76,10 @@ fn everything(
             found.notice(path, NoticeKind::LimitReached);
             continue;
         }
-        let gathered =
-            read(path, state, (now + reading).min(end), |connection| rows::gather(connection, only));
+        let gathered = read(path, state, (now + reading).min(end), |connection| match much {
+            Much::Whole(only) => rows::gather(connection, only),
+            Much::Head => head(connection, None),
+        });
         match gathered {
             Ok(None) => {}
             Err(trouble) => found.trouble(path, &trouble),
@@ -73,7 +96,10 @@ fn everything(
         }
     }
     let is_old = stores.has_database();
-    let tree = trees::gather(&stores.tree, state, end, only);
+    let tree = match much {
+        Much::Whole(only) => trees::gather(&stores.tree, state, end, only),
+        Much::Head => trees::heads(&stores.tree, state, end),
+    };
     for (path, summary) in &tree.sessions {
         let mut entry = summary.entry(path, state);
         // A session that cannot be continued anyhow has its own reason.
@@ -89,7 +115,7 @@ fn everything(
         found.notice(path, NoticeKind::SkippedLine);
     }
     found.notices.extend(stores.notices);
-    Ok(found)
+    found
 }
 
 /// Every place that has the session, newest first.
@@ -102,7 +128,7 @@ pub(in super::super) fn find(
     if !is_session_id(id.as_str()) {
         return Ok(Vec::new());
     }
-    let mut found = everything(env, state, reading, Some(id.as_str()))?;
+    let mut found = everything(Stores::of(env, state)?, state, reading, Much::Whole(Some(id.as_str())));
     found.entries.sort_by_key(|entry| std::cmp::Reverse((!is_of_tree(entry), entry.updated)));
     if found.entries.is_empty() {
         // What could not be read may hold it.
@@ -126,9 +152,10 @@ pub(in super::super) fn list(
     reading: Duration,
     query: &ListQuery,
 ) -> Result<Listing, CatalogError> {
-    let found = everything(env, query.state_dir.as_deref(), reading, None)?;
-    let mut listing = Listing { notices: found.notices, ..Listing::default() };
-    let mut sessions = newest_of_each(found.entries, &mut listing.notices);
+    let state = query.state_dir.as_deref();
+    let found = everything(Stores::of(env, state)?, state, reading, Much::Whole(None));
+    let (mut sessions, notices) = found.newest_first();
+    let mut listing = Listing { notices, ..Listing::default() };
     let mut folders = Folders::default();
     let scope = query.scope.map(|folder| folders.real(folder));
     sessions.retain(|entry| {
@@ -146,7 +173,6 @@ pub(in super::super) fn list(
     if !query.with_empty {
         sessions.retain(|entry| !is_empty(entry));
     }
-    sessions.sort_by(SessionEntry::newest_first);
     let limit = query.limit.unwrap_or(usize::MAX);
     listing.more = sessions.len() > limit;
     sessions.truncate(limit);
@@ -179,10 +205,10 @@ fn newest_of_each(entries: Vec<SessionEntry>, notices: &mut Vec<Notice>) -> Vec<
 
 /// Folders as real paths, and as written where they are gone.
 #[derive(Debug, Default)]
-struct Folders(HashMap<PathBuf, PathBuf>);
+pub(super) struct Folders(HashMap<PathBuf, PathBuf>);
 
 impl Folders {
-    fn real(&mut self, folder: &Path) -> PathBuf {
+    pub(super) fn real(&mut self, folder: &Path) -> PathBuf {
         if let Some(real) = self.0.get(folder) {
             return real.clone();
         }

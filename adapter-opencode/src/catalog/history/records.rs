@@ -66,13 +66,20 @@ pub(super) fn with<T>(
     if let Some(root) = trees::root_of(&source.path, id) {
         return work(&Tree::open(&root, &source.path, state, id, until)?);
     }
-    let done = read(&source.path, state, until, |connection| {
-        let mut gathered = head(connection, Some(id))?;
-        let place = gathered.sessions.iter().position(|session| session.own.id == id);
-        let own = gathered.sessions.swap_remove(place.ok_or(DatabaseError::SessionGone)?).own;
-        work(&Database::new(connection, own)?)
-    })?;
+    let done = read(&source.path, state, until, |connection| in_database(id, connection, &work))?;
     done.ok_or(DatabaseError::SessionGone)
+}
+
+/// Does something with the messages of a session of this database.
+pub(super) fn in_database<T>(
+    id: &str,
+    connection: &Connection,
+    work: impl FnOnce(&dyn Records) -> Result<T, DatabaseError>,
+) -> Result<T, DatabaseError> {
+    let mut gathered = head(connection, Some(id))?;
+    let place = gathered.sessions.iter().position(|session| session.own.id == id);
+    let own = gathered.sessions.swap_remove(place.ok_or(DatabaseError::SessionGone)?).own;
+    work(&Database::new(connection, own)?)
 }
 
 struct Database<'a> {

@@ -29,12 +29,21 @@ pub(super) struct Gathered {
     pub(super) trouble: Option<DatabaseError>,
 }
 
+/// Reads the sessions' own files alone.
+pub(super) fn heads(root: &Path, state: Option<&Path>, until: Instant) -> Gathered {
+    let mut gathered = Gathered::default();
+    gathered.trouble = walk(root, state, until, None, &mut gathered, |_, _| {}).err();
+    gathered
+}
+
 /// Reads the sessions, or the one that is asked for.
 pub(super) fn gather(root: &Path, state: Option<&Path>, until: Instant, only: Option<&str>) -> Gathered {
     let mut gathered = Gathered::default();
-    if let Err(trouble) = walk(root, state, until, only, &mut gathered) {
-        gathered.trouble = Some(trouble);
-    }
+    let each = |storage: &Folder, summary: &mut Summary| {
+        let id = summary.own.id.clone();
+        summary.is_partial = fill(storage, &id, until, summary).is_err();
+    };
+    gathered.trouble = walk(root, state, until, only, &mut gathered, each).err();
     let (paths, mut summaries): (Vec<_>, Vec<_>) = gathered.sessions.drain(..).unzip();
     let candidates = copies::candidates(&summaries);
     copies::mark(&mut summaries, &candidates);
@@ -48,6 +57,7 @@ fn walk(
     until: Instant,
     only: Option<&str>,
     gathered: &mut Gathered,
+    each: impl Fn(&Folder, &mut Summary),
 ) -> Result<(), DatabaseError> {
     let Some(storage) = storage(root, state)? else { return Ok(()) };
     let sessions = match storage.folder("session")? {
@@ -76,9 +86,7 @@ fn walk(
                 return Err(DatabaseError::TooMuch);
             }
             let mut summary = Summary::new(own(name, &data));
-            if fill(&storage, name, until, &mut summary).is_err() {
-                summary.is_partial = true;
-            }
+            each(&storage, &mut summary);
             gathered.sessions.push((path, summary));
         }
     }

@@ -35,11 +35,12 @@ impl Lifecycle {
     ) -> (Workdir, Option<PathBuf>) {
         let entry = &session.entry;
         let of = (session.agent.clone(), entry.id.clone());
-        // One that was relocated is where the record says; its file still tells of the old folder.
+        // One that was relocated is where the record says; its file still tells of the old folder, at least in its replies.
         let home = search.known.homes.get(&of).cloned();
+        let is_relocated = search.known.moved.contains_key(&of);
         let last = entry.last_cwd.as_ref().or(entry.cwd.as_ref()).cloned();
         let relocated = home.as_ref().and_then(|home| home.path.as_path()).map(Path::to_owned);
-        let relocated = relocated.filter(|home| entry.cwd.as_ref() != Some(home));
+        let relocated = relocated.filter(|home| is_relocated || entry.cwd.as_ref() != Some(home));
         let Some(folder) = relocated.or(last) else {
             let Some(home) = home else { return (Workdir::OtherProject, None) };
             let workdir = self.relation_of(search, &home).await;

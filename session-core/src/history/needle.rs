@@ -1,13 +1,15 @@
-//! What is searched for: in a text as people read it, and before that in the bytes of a line.
+//! What is searched for: in a text as people read it, and before that in the bytes that it is written in.
 
 use std::ops::Range;
+
+use super::{Block, EntryKind, HitPlace};
 
 /// How many characters stand before and behind a match in an excerpt.
 const AROUND: usize = 80;
 
-/// Words, all of which have to be there.
+/// The words of a [`SearchQuery`](super::SearchQuery), all of which have to be in one text, in any letter case.
 #[derive(Debug)]
-pub(super) struct Needle {
+pub struct Needle {
     words: Vec<Word>,
 }
 
@@ -80,20 +82,47 @@ impl Word {
 }
 
 impl Needle {
-    /// `None`: there is nothing to search for.
-    pub(super) fn new(words: &[String]) -> Option<Self> {
+    /// Words that are empty are left out. `None`: there is nothing to search for.
+    #[must_use]
+    pub fn new(words: &[String]) -> Option<Self> {
         let words: Vec<_> =
             words.iter().filter(|word| !word.is_empty()).map(|word| Word::new(word)).collect();
         (!words.is_empty()).then_some(Self { words })
     }
 
-    /// Whether a record that holds it may be in the line.
-    pub(super) fn may_be_in(&self, line: &[u8]) -> bool {
-        self.words.iter().all(|word| word.may_be_in(line)) || memchr::memmem::find(line, b"\\u").is_some()
+    /// Whether a record that holds it may be written in these pieces of JSON, none of which cuts a text in two. Much
+    /// faster than to read them; `false` is sure.
+    pub fn may_be_in<'a>(&self, pieces: impl IntoIterator<Item = &'a [u8], IntoIter: Clone>) -> bool {
+        let mut pieces = pieces.into_iter();
+        self.words.iter().all(|word| pieces.clone().any(|piece| word.may_be_in(piece)))
+            || pieces.any(|piece| memchr::memmem::find(piece, b"\\u").is_some())
     }
 
-    /// What stands around the first word, and where it stands therein; `None`: not all words are in the text.
-    pub(super) fn find(&self, text: &str) -> Option<(String, Range<usize>)> {
+    /// Whether all words are in what somebody said, or in a title: in which, what stands around the first of them, and where
+    /// it stands therein. The texts of one record are one text, each on its own line.
+    #[must_use]
+    pub fn find_in(&self, record: &EntryKind) -> Option<(HitPlace, String, Range<usize>)> {
+        let words = |blocks: &[Block]| {
+            let texts = blocks.iter().filter_map(|block| match block {
+                Block::Text(text) => Some(text.as_str()),
+                _ => None,
+            });
+            texts.collect::<Vec<_>>().join("\n")
+        };
+        let (place, found) = match record {
+            EntryKind::Prompt(blocks) => (HitPlace::Prompt, self.find(&words(blocks))),
+            EntryKind::Reply(blocks) => (HitPlace::Reply, self.find(&words(blocks))),
+            EntryKind::Title { text, .. } => (HitPlace::Title, self.find(text)),
+            _ => return None,
+        };
+        let (excerpt, matched) = found?;
+        Some((place, excerpt, matched))
+    }
+
+    /// What stands around the first word, on one line and without control characters, and where the word stands therein,
+    /// in bytes. `None`: not all words are in the text.
+    #[must_use]
+    pub fn find(&self, text: &str) -> Option<(String, Range<usize>)> {
         let all = folded(text);
         let first = all.find(&self.words.first()?.folded)?;
         if !self.words[1..].iter().all(|word| all.contains(&word.folded)) {
@@ -126,6 +155,10 @@ mod tests {
         Needle::new(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()).unwrap()
     }
 
+    fn may_be_in(needle: &Needle, pieces: &[&str]) -> bool {
+        needle.may_be_in(pieces.iter().map(|piece| piece.as_bytes()))
+    }
+
     #[test]
     fn a_line_that_holds_the_text_is_never_left_out() {
         for (word, text) in [
@@ -155,17 +188,19 @@ mod tests {
                 })
                 .collect();
             for line in [plain.replace('/', "\\/"), plain, escaped] {
-                assert!(needle.may_be_in(line.as_bytes()), "{word:?} in {line}");
+                assert!(may_be_in(&needle, &[&line]), "{word:?} in {line}");
             }
         }
     }
 
     #[test]
     fn a_line_without_the_text_is_left_out_before_it_is_read() {
-        assert!(!needle(&["parser"]).may_be_in(b"{\"text\":\"a passer and a parse\"}"));
-        assert!(!needle(&["parser", "gone"]).may_be_in(b"{\"text\":\"the PARSER\"}"));
-        assert!(needle(&["parser"]).may_be_in(b"{\"text\":\"the PaRsEr\"}"));
-        assert!(!needle(&["ab"]).may_be_in(b"b"));
+        assert!(!may_be_in(&needle(&["parser"]), &["{\"text\":\"a passer and a parse\"}"]));
+        assert!(!may_be_in(&needle(&["parser", "gone"]), &["{\"text\":\"the PARSER\"}"]));
+        assert!(may_be_in(&needle(&["parser"]), &["{\"text\":\"the PaRsEr\"}"]));
+        assert!(may_be_in(&needle(&["parser", "gone"]), &["is gone", "the PARSER"]));
+        assert!(!may_be_in(&needle(&["parser"]), &["a par", "ser"]));
+        assert!(!may_be_in(&needle(&["ab"]), &["b"]));
     }
 
     #[test]
