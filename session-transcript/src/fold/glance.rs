@@ -101,14 +101,18 @@ impl Parts<'_> {
         })
     }
 
-    /// Reads lines from the last one back until they tell everything: in the order in which they were read, and how many
-    /// bytes before them were not.
-    fn back(&self, bytes: &[u8]) -> (Vec<Part>, usize) {
-        let (mut parts, mut end) = (Vec::new(), bytes.len());
+    /// Reads lines from the last one back until they tell everything, and says how many bytes before them were not read. Parts
+    /// are added in the order in which they were read.
+    fn back(&self, bytes: &[u8], left: &mut [bool; 5], parts: &mut Vec<Part>) -> usize {
+        let mut end = bytes.len();
         let known = self.digest.notes.main.said && self.format.title_mark().is_some();
-        let mut left = [true; 5];
         while end > 0 && (!known || left.contains(&true)) {
-            let begin = memchr::memrchr(b'\n', &bytes[..end - 1]).map_or(0, |end| end + 1);
+            // Where every line is wanted, all are one part.
+            let begin = if known {
+                memchr::memrchr(b'\n', &bytes[..end - 1]).map_or(0, |end| end + 1)
+            } else {
+                0
+            };
             let mut part = Part { width: (end - begin) as u64, ..Part::default() };
             part.lines(self.format, &bytes[begin..end], 0, &|line| self.format.glance(line), |_| false);
             let talk = &part.notes.main;
@@ -123,7 +127,7 @@ impl Parts<'_> {
             parts.push(part);
             end = begin;
         }
-        (parts, end)
+        end
     }
 
     /// Reads the end, but nothing of the first `begun` bytes: back to a whole record, and a title, if one is near.
@@ -136,7 +140,10 @@ impl Parts<'_> {
         tail: &mut Vec<u8>,
     ) -> io::Result<()> {
         let mut window = FIRST;
-        let (parts, lines) = loop {
+        // Where the lines begin that were read.
+        let mut lines = size;
+        let (mut parts, mut left) = (Vec::new(), [true; 5]);
+        loop {
             let start = size.saturating_sub(window).max(begun);
             tail.clear();
             read(start, size - start, tail)?;
@@ -146,15 +153,18 @@ impl Parts<'_> {
             } else {
                 memchr::memchr(b'\n', tail).map_or(tail.len(), |end| end + 1)
             };
-            let (parts, unread) = self.back(&tail[whole..]);
+            // A wider window ends with what was read before.
+            let end = usize::try_from(lines - start).map_or(tail.len(), |end| end.min(tail.len()));
+            let unread = self.back(&tail[whole.min(end)..end], &mut left, &mut parts);
+            lines = start + (whole + unread) as u64;
             let has_time = parts.iter().any(|part| part.notes.updated.is_some());
             let has_place = self.digest.notes.talk().cwd.is_none()
                 || parts.iter().any(|part| part.notes.talk().cwd.is_some());
             if start == begun || (has_time && (has_place || window > FIRST)) || window >= LONGEST_TAIL {
-                break (parts, start + (whole + unread) as u64);
+                break;
             }
             window = wider(window);
-        };
+        }
         let is_told =
             |told: fn(&Notes) -> &Option<String>| parts.iter().any(|part| told(&part.notes).is_some());
         if let Some(mark) = self.format.title_mark()
