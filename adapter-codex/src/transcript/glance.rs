@@ -8,17 +8,22 @@ use memchr::memmem::Finder;
 use session_core::history::{LineFacts, LineRole, RawTime};
 
 use super::facts::facts;
+use super::record::is_injected;
 
 /// How a line begins.
 const BEGIN: &[u8] = b"{\"timestamp\":\"";
 
 static BEGIN_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(BEGIN));
+static TYPE_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"type\""));
 
 /// What of a header is long, and in no list.
 const LONG: &[&[u8]] = &[b"base_instructions", b"dynamic_tools", b"instructions"];
 
 pub(super) fn glance(line: &[u8]) -> Option<LineFacts<'_>> {
-    quick(line).or_else(|| facts(line))
+    if let Some(facts) = quick(line) {
+        return Some(facts);
+    }
+    facts(line)
 }
 
 fn quick(line: &[u8]) -> Option<LineFacts<'_>> {
@@ -31,39 +36,59 @@ fn quick(line: &[u8]) -> Option<LineFacts<'_>> {
     }
     let (kind, rest) = string(rest.strip_prefix(b"\"type\":")?)?;
     let payload = rest.strip_prefix(b",\"payload\":{")?;
-    let role = match kind {
-        b"response_item" => item(payload)?,
-        b"event_msg" => event(payload)?,
+    let time = std::str::from_utf8(time).ok().filter(|time| !time.contains('\\'))?;
+    let (role, cwd) = match kind {
+        b"response_item" if is_item(payload) => (LineRole::Other, None),
+        b"event_msg" if is_silent(payload) => (LineRole::Other, None),
+        b"event_msg" => (event(payload)?, None),
+        b"turn_context" => turn(payload)?,
         b"session_meta" => return header(line, payload),
         _ => return None,
     };
-    let time = std::str::from_utf8(time).ok().filter(|time| !time.contains('\\'))?;
-    Some(LineFacts { role, time: Some(RawTime::Text(Cow::Borrowed(time))), ..LineFacts::default() })
+    let time = Some(RawTime::Text(Cow::Borrowed(time)));
+    Some(LineFacts { role, time, cwd, ..LineFacts::default() })
 }
 
-/// What goes to the model and comes from it is long, and tells nothing. `None`: it may be more than one record.
-fn item(payload: &[u8]) -> Option<LineRole<'static>> {
-    let whole = payload.trim_ascii_end().ends_with(b"}}") && BEGIN_FINDER.find(payload).is_none();
-    whole.then_some(LineRole::Other)
+/// Whether it is what goes to the model and comes from it, which is long, and tells nothing; and not more than one record.
+fn is_item(payload: &[u8]) -> bool {
+    payload.trim_ascii_end().ends_with(b"}}") && BEGIN_FINDER.find(payload).is_none()
 }
 
-/// What happened, where a list does not show it. Totals are those of a part, and no use.
-fn event(payload: &[u8]) -> Option<LineRole<'static>> {
-    let mut kind = None;
-    let mut again = false;
-    let rest = members(payload, |member| {
-        if member.key == b"type" {
-            again |= kind.replace(member.value).is_some();
+/// Whether something happened that no list shows. Totals are those of a part, and no use. If not, it may still be so.
+fn is_silent(payload: &[u8]) -> bool {
+    let Some((kind, rest)) = payload.strip_prefix(b"\"type\":").and_then(string) else { return false };
+    // Nothing behind it can be another type, of this record or of one that is glued to it.
+    !tells(kind)
+        && rest.trim_ascii_end().ends_with(b"}}")
+        && memchr::memchr(b'\\', rest).is_none()
+        && TYPE_FINDER.find(rest).is_none()
+}
+
+/// Whether a list may show what an event of this kind, as it is written, tells.
+fn tells(kind: &[u8]) -> bool {
+    matches!(kind, b"user_message" | b"agent_message" | b"item_completed" | b"thread_rolled_back")
+        || kind.contains(&b'\\')
+}
+
+fn event(payload: &[u8]) -> Option<LineRole<'_>> {
+    let [kind, message, item] = fields(payload, [b"type", b"message", b"item"])?;
+    Some(match string(kind?)?.0 {
+        b"agent_message" => LineRole::Reply { reply: None, usage: None, model: None },
+        b"user_message" if item.is_none() => {
+            let text = plain(message?).filter(|text| !is_injected(text))?;
+            LineRole::Prompt { text: Cow::Borrowed(text), command: false, queued: false }
         }
-    })?;
-    if again || !is_end(rest) {
-        return None;
-    }
-    match string(kind?)?.0 {
-        b"user_message" | b"item_completed" | b"thread_rolled_back" => None,
-        b"agent_message" => Some(LineRole::Reply { reply: None, usage: None, model: None }),
-        kind => (!kind.contains(&b'\\')).then_some(LineRole::Other),
-    }
+        kind if !tells(kind) => LineRole::Other,
+        _ => return None,
+    })
+}
+
+/// The model and the folder of a turn.
+fn turn(payload: &[u8]) -> Option<(LineRole<'_>, Option<Cow<'_, str>>)> {
+    let [cwd, model] = fields(payload, [b"cwd", b"model"])?;
+    let (cwd, model) = (plain(cwd?)?, plain(model?)?);
+    let role = if model.is_empty() { LineRole::Other } else { LineRole::Model(Cow::Borrowed(model)) };
+    Some((role, (!cwd.is_empty()).then_some(Cow::Borrowed(cwd))))
 }
 
 /// A header, read without what is long in it.
@@ -96,6 +121,23 @@ fn header(line: &[u8], payload: &[u8]) -> Option<LineFacts<'static>> {
         branch: owned(branch),
         ..LineFacts::default()
     })
+}
+
+/// The values of these members of a payload. `None`: one of them stands twice, or something stands behind the payload.
+fn fields<'a, const N: usize>(payload: &'a [u8], names: [&[u8]; N]) -> Option<[Option<&'a [u8]>; N]> {
+    let (mut values, mut again) = ([None; N], false);
+    let rest = members(payload, |Member { key, value, .. }| {
+        if let Some(at) = names.iter().position(|name| *name == key) {
+            again |= values[at].replace(value).is_some();
+        }
+    })?;
+    (!again && is_end(rest)).then_some(values)
+}
+
+/// What a string says that has no escapes.
+fn plain(value: &[u8]) -> Option<&str> {
+    let (text, _) = string(value)?;
+    std::str::from_utf8(text).ok().filter(|_| memchr::memchr(b'\\', text).is_none())
 }
 
 /// Whether a line ends behind its payload.
@@ -133,8 +175,7 @@ fn members<'a>(mut text: &'a [u8], mut each: impl FnMut(Member<'a>)) -> Option<&
 /// A string, as it is written between its quotes, and what stands behind it.
 fn string(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b"\"")?;
-    let is_escaped =
-        |at: usize| text[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
+    let is_escaped = |at: usize| text[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
     let end = memchr::memchr_iter(b'"', text).find(|at| !is_escaped(*at))?;
     Some((&text[..end], &text[end + 1..]))
 }

@@ -25,6 +25,7 @@ pub(crate) type ReadAt<'a> = dyn FnMut(u64, u64, &mut Vec<u8>) -> io::Result<()>
 pub(crate) struct Buffers {
     head: Vec<u8>,
     tail: Vec<u8>,
+    before: Vec<u8>,
 }
 
 impl Digest {
@@ -33,8 +34,9 @@ impl Digest {
         format: &dyn TranscriptFormat,
         size: u64,
         read: &mut ReadAt<'_>,
-        Buffers { head, tail }: &mut Buffers,
+        buffers: &mut Buffers,
     ) -> io::Result<Self> {
+        let head = &mut buffers.head;
         head.clear();
         let mut parts = Parts { format, digest: Self::default() };
         let mut begun = 0;
@@ -51,7 +53,7 @@ impl Digest {
             }
             window = wider(window);
         }
-        parts.end(size, begun as u64, head, read, tail)?;
+        parts.end(size, begun as u64, read, buffers)?;
         let mut digest = parts.digest;
         digest.memory = Memory::default();
         (digest.folded, digest.notices, digest.notices_left_out) = (0, Vec::new(), 0);
@@ -108,11 +110,8 @@ impl Parts<'_> {
         let known = self.digest.notes.main.said && self.format.title_mark().is_some();
         while end > 0 && (!known || left.contains(&true)) {
             // Where every line is wanted, all are one part.
-            let begin = if known {
-                memchr::memrchr(b'\n', &bytes[..end - 1]).map_or(0, |end| end + 1)
-            } else {
-                0
-            };
+            let begin =
+                if known { memchr::memrchr(b'\n', &bytes[..end - 1]).map_or(0, |end| end + 1) } else { 0 };
             let mut part = Part { width: (end - begin) as u64, ..Part::default() };
             part.lines(self.format, &bytes[begin..end], 0, &|line| self.format.glance(line), |_| false);
             let talk = &part.notes.main;
@@ -135,18 +134,25 @@ impl Parts<'_> {
         &mut self,
         size: u64,
         begun: u64,
-        head: &mut Vec<u8>,
         read: &mut ReadAt<'_>,
-        tail: &mut Vec<u8>,
+        Buffers { head, tail, before }: &mut Buffers,
     ) -> io::Result<()> {
         let mut window = FIRST;
         // Where the lines begin that were read.
         let mut lines = size;
         let (mut parts, mut left) = (Vec::new(), [true; 5]);
+        let mut held = size;
+        tail.clear();
         loop {
             let start = size.saturating_sub(window).max(begun);
-            tail.clear();
-            read(start, size - start, tail)?;
+            before.clear();
+            read(start, held - start, before)?;
+            // Where the file was cut off meanwhile, what was read before is not there any more.
+            if before.len() as u64 == held - start {
+                before.append(tail);
+            }
+            std::mem::swap(before, tail);
+            held = start;
             // Where it does not begin with what was read before, the first line may be half of one.
             let whole = if start == begun {
                 0
@@ -171,9 +177,9 @@ impl Parts<'_> {
             && !is_told(|notes| &notes.given)
         {
             let finder = memchr::memmem::Finder::new(mark);
-            let before = size.saturating_sub(WINDOW).max(begun).min(lines);
+            let from = size.saturating_sub(WINDOW).max(begun).min(lines);
             tail.clear();
-            read(before, lines - before, tail)?;
+            read(from, lines - from, tail)?;
             let titled = marked(&finder, tail);
             let notes = &self.digest.notes;
             let untitled = titled.is_empty()
@@ -182,7 +188,7 @@ impl Parts<'_> {
                 && notes.given.is_none();
             // More of the beginning is looked through only where there is no title at all.
             if untitled {
-                let until = WINDOW.min(before).max(head.len() as u64);
+                let until = WINDOW.min(from).max(head.len() as u64);
                 read(head.len() as u64, until - head.len() as u64, head)?;
             }
             // What both hold is taken twice: the last title counts, whichever way.
