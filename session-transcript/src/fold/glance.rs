@@ -4,6 +4,7 @@ use std::io;
 
 use session_core::TranscriptFormat;
 
+use super::filled::Filled;
 use super::notes::Notes;
 use super::part::Part;
 use super::{Digest, Memory};
@@ -18,14 +19,14 @@ const LONGEST_HEAD: u64 = 16 << 20;
 const LONGEST_TAIL: u64 = 4 << 20;
 
 /// Reads so many bytes from there on, as far as they are there, behind what the buffer holds.
-pub(crate) type ReadAt<'a> = dyn FnMut(u64, u64, &mut Vec<u8>) -> io::Result<()> + 'a;
+pub(crate) type ReadAt<'a> = dyn FnMut(u64, u64, &mut Filled) -> io::Result<()> + 'a;
 
 /// Buffers that are used again.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
-    head: Vec<u8>,
-    tail: Vec<u8>,
-    before: Vec<u8>,
+    head: Filled,
+    tail: Filled,
+    before: Filled,
 }
 
 impl Digest {
@@ -149,7 +150,8 @@ impl Parts<'_> {
             read(start, held - start, before)?;
             // Where the file was cut off meanwhile, what was read before is not there any more.
             if before.len() as u64 == held - start {
-                before.append(tail);
+                before.room(tail.len()).copy_from_slice(tail);
+                before.grow(tail.len());
             }
             std::mem::swap(before, tail);
             held = start;
