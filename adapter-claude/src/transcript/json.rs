@@ -304,6 +304,8 @@ pub(super) fn has_control(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -317,5 +319,23 @@ mod tests {
                 assert_eq!(portable(&text, b'"'), at, "{text:?}");
             }
         }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_says_what_a_reader_of_all_of_json_reads(
+            raw in "([a-z\u{e4}\u{1f600} ]|\\\\[nrtbf\"/\\\\]|\\\\u00[0-7][0-9a-f]|\\\\ud83d\\\\ude00){0,12}",
+        ) {
+            let read: String = serde_json::from_str(&format!("\"{raw}\"")).unwrap();
+            prop_assert_eq!(text(raw.as_bytes()), read);
+        }
+    }
+
+    #[test]
+    fn what_is_no_escape_stays_as_it_is_written() {
+        for raw in ["a\\x", "\\n\\", "\\u12"] {
+            assert_eq!(text(raw.as_bytes()), raw);
+        }
+        assert_eq!(text(b"a\\ud83db\\n"), "a\u{fffd}b\n");
     }
 }
