@@ -13,6 +13,7 @@ use crate::wire::Text;
 
 mod entry;
 mod facts;
+mod glance;
 mod record;
 
 /// The session files of Codex, below the home of an environment or below a state dir.
@@ -146,7 +147,7 @@ impl TranscriptFormat for CodexTranscripts {
     }
 
     fn glance<'a>(&self, line: &'a [u8]) -> Option<LineFacts<'a>> {
-        facts::item(line).or_else(|| facts::facts(line))
+        glance::glance(line)
     }
 
     fn entry(&self, line: &[u8]) -> Option<Entry> {

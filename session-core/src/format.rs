@@ -168,7 +168,7 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
     }
 
     /// The same of a line of a file that is read in part, as for a quick list: a line that tells nothing but its time may be
-    /// taken for a record by how it begins and ends.
+    /// taken for a record by how it begins and ends, and what the agent counts need not be told.
     fn glance<'a>(&self, line: &'a [u8]) -> Option<LineFacts<'a>> {
         self.facts(line)
     }

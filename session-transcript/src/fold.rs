@@ -3,6 +3,7 @@
 mod blocks;
 mod chain;
 mod entry;
+mod filled;
 mod glance;
 mod head;
 mod marks;
@@ -22,6 +23,7 @@ use session_core::{TranscriptFormat, Usage};
 
 use self::blocks::{Block, Blocks};
 use self::chain::{Chain, Place, Taken};
+pub(crate) use self::filled::Filled;
 pub(crate) use self::glance::{Buffers, FIRST};
 use self::head::Inherited;
 use self::marks::Marks;

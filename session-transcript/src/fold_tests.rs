@@ -208,3 +208,25 @@ fn a_file_that_breaks_is_an_error_on_any_number_of_threads() {
         assert_eq!(error.to_string(), "broken");
     }
 }
+
+#[test]
+fn what_a_wider_look_at_the_end_reads_is_taken_once() {
+    // No record in what is looked at first, and the last ones before it.
+    let mut text = chain(0, 2000);
+    for _ in 0..12 {
+        text.extend([&[b'x'; 1000][..], b"\n"].concat());
+    }
+    let mut asked = 0;
+    let mut read = |at: u64, length: u64, into: &mut Filled| {
+        asked += length;
+        let bytes = &text[usize::try_from(at).unwrap()..][..usize::try_from(length).unwrap()];
+        into.room(bytes.len()).copy_from_slice(bytes);
+        into.grow(bytes.len());
+        Ok(())
+    };
+    let size = text.len() as u64;
+    let digest = Digest::of_ends(&format(), size, &mut read, &mut Buffers::default()).unwrap();
+    assert_eq!((digest.skipped, digest.torn), (12, false));
+    assert_eq!(digest.notes.updated, whole(&text).notes.updated);
+    assert!(asked <= 129 << 10, "no end is read twice: {asked}");
+}

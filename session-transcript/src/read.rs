@@ -12,7 +12,7 @@ use session_core::history::FileKind;
 
 use crate::find::{is_inside, options};
 pub(crate) use crate::fold::Buffers;
-use crate::fold::{Digest, FIRST, Folded, Row};
+use crate::fold::{Digest, FIRST, Filled, Folded, Row};
 use crate::index::{Fresh, Index, Known, Stored};
 use crate::packed::Content;
 use crate::parts::Files;
@@ -22,7 +22,7 @@ use crate::walk::Seen;
 /// How much more it reads of a file that was folded before.
 const QUICK_ADDED: u64 = 1 << 20;
 /// How many of the folded bytes have to be the same.
-const GUARD: u64 = 256;
+const GUARD: usize = 256;
 
 /// What reads of session files.
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +118,12 @@ impl Reader<'_> {
             Some(digest) => digest,
             None if !ends => self.whole(&mut file, stamp)?,
             None => {
-                let mut read = |at, length, into: &mut Vec<u8>| read_at(&mut file, at, length, into);
+                let mut read = |at, length, into: &mut Filled| {
+                    let room = into.room(usize::try_from(length).map_err(io::Error::other)?);
+                    let read = read_at(&mut file, at, room)?;
+                    into.grow(read);
+                    Ok(())
+                };
                 Digest::of_ends(self.format, stamp.size, &mut read, buffers)?
             }
         };
@@ -196,27 +201,24 @@ impl Reader<'_> {
     }
 }
 
-/// Reads so many bytes from there on, as far as they are there, behind what the buffer holds.
-fn read_at(file: &mut Counted<'_, File>, at: u64, length: u64, into: &mut Vec<u8>) -> io::Result<()> {
-    let begin = into.len();
-    let mut end = begin;
-    into.resize(end + usize::try_from(length).map_err(io::Error::other)?, 0);
+/// Reads from there on, as far as it is there, and says how many bytes.
+fn read_at(file: &mut Counted<'_, File>, at: u64, into: &mut [u8]) -> io::Result<usize> {
+    let mut end = 0;
     while end < into.len() {
-        match file.read_there(&mut into[end..], at + (end - begin) as u64) {
+        match file.read_there(&mut into[end..], at + end as u64) {
             Ok(0) => break,
             Ok(read) => end += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
-    into.truncate(end);
-    Ok(())
+    Ok(end)
 }
 
 /// The checksum of the last bytes before there.
 fn guard(file: &mut Counted<'_, File>, end: u64) -> io::Result<u32> {
-    let mut bytes = Vec::with_capacity(GUARD as usize);
-    let length = end.min(GUARD);
-    read_at(file, end - length, length, &mut bytes)?;
-    Ok(crc32fast::hash(&bytes))
+    let mut bytes = [0; GUARD];
+    let length = GUARD.min(usize::try_from(end).unwrap_or(GUARD));
+    let read = read_at(file, end - length as u64, &mut bytes[..length])?;
+    Ok(crc32fast::hash(&bytes[..read]))
 }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::FileCatalog;
 use crate::catalog::failed;
-use crate::fold::{Buffers, Digest};
+use crate::fold::{Buffers, Digest, Filled};
 use crate::opened::Opened;
 use crate::page::{Backwards, Forwards, Limits, Transcript, read_at};
 use crate::parts::{Files, segment, tell_apart};
@@ -235,10 +235,11 @@ impl Searcher<'_> {
             (None, FileKind::Sidechain) => SessionKind::Sidechain,
             (None, FileKind::Session) => {
                 let Opened { file, size, .. } = transcript.opened;
-                let mut read = |at: u64, length: u64, into: &mut Vec<u8>| {
-                    let begin = into.len();
-                    into.resize(begin + usize::try_from(length).map_err(io::Error::other)?, 0);
-                    read_at(file, &mut into[begin..], at)
+                let mut read = |at: u64, length: u64, into: &mut Filled| {
+                    let length = usize::try_from(length).map_err(io::Error::other)?;
+                    read_at(file, into.room(length), at)?;
+                    into.grow(length);
+                    Ok(())
                 };
                 let ends = Digest::of_ends(transcript.format, *size, &mut read, &mut Buffers::default())?;
                 ends.notes.kind()

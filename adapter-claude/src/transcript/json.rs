@@ -266,11 +266,35 @@ pub(super) fn text(raw: &[u8]) -> Cow<'_, str> {
     if !has_escape(raw) {
         return written;
     }
+    if let Some(said) = unescape(&written) {
+        return Cow::Owned(said);
+    }
     let quoted = format!("\"{written}\"");
     let read = serde_json::from_str::<String>(&quoted)
         .or_else(|_| serde_json::from_str(&session_core::without_lone_surrogates(&quoted)));
     // Not even so: what is written is better than nothing.
     read.map_or(written, Cow::Owned)
+}
+
+/// What is said by a text with the usual escapes alone.
+fn unescape(written: &str) -> Option<String> {
+    let mut said = String::with_capacity(written.len());
+    let mut rest = written;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        said.push_str(&rest[..at]);
+        said.push(match rest.as_bytes().get(at + 1)? {
+            b'n' => '\n',
+            b't' => '\t',
+            b'r' => '\r',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            escaped @ (b'"' | b'\\' | b'/') => char::from(*escaped),
+            _ => return None,
+        });
+        rest = &rest[at + 2..];
+    }
+    said.push_str(rest);
+    Some(said)
 }
 
 /// Whether there is a control character in the line: those are none in a string, so it has to be looked at closer.
@@ -280,6 +304,8 @@ pub(super) fn has_control(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -293,5 +319,23 @@ mod tests {
                 assert_eq!(portable(&text, b'"'), at, "{text:?}");
             }
         }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_says_what_a_reader_of_all_of_json_reads(
+            raw in "([a-z\u{e4}\u{1f600} ]|\\\\[nrtbf\"/\\\\]|\\\\u00[0-7][0-9a-f]|\\\\ud83d\\\\ude00){0,12}",
+        ) {
+            let read: String = serde_json::from_str(&format!("\"{raw}\"")).unwrap();
+            prop_assert_eq!(text(raw.as_bytes()), read);
+        }
+    }
+
+    #[test]
+    fn what_is_no_escape_stays_as_it_is_written() {
+        for raw in ["a\\x", "\\n\\", "\\u12"] {
+            assert_eq!(text(raw.as_bytes()), raw);
+        }
+        assert_eq!(text(b"a\\ud83db\\n"), "a\u{fffd}b\n");
     }
 }

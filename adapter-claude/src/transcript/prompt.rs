@@ -89,7 +89,8 @@ fn blocks(content: &[u8]) -> Option<(Cow<'_, str>, bool)> {
             Some(())
         })?;
         if kind.is_some_and(|kind| text(kind) == "text") {
-            texts.push(words.map(text).unwrap_or_default());
+            texts
+                .push(words.map(|words| beginning(words).unwrap_or_else(|| text(words))).unwrap_or_default());
         } else {
             other = true;
         }

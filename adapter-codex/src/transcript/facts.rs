@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use session_core::history::{
-    Ancestor, Descent, HistoryBase, LineFacts, LineRole, RawTime, SessionKind, Title, TitleSource,
+    Ancestor, Descent, HistoryBase, LineFacts, LineRole, SessionKind, Title, TitleSource,
 };
 use session_core::{NativeId, RecordKind};
 
@@ -90,23 +90,6 @@ fn origin(header: &Payload<'_>) -> (Option<Ancestor>, SessionKind) {
         _ => SessionKind::Main,
     };
     (ancestor, kind)
-}
-
-/// Of a line that begins as what goes to the model and comes from it does, its time: such lines are long, and tell nothing
-/// else. `None`: it is something else, or more than one record.
-pub(super) fn item(line: &[u8]) -> Option<LineFacts<'_>> {
-    const BEGIN: &[u8] = b"{\"timestamp\":\"";
-    let rest = line.strip_prefix(BEGIN)?;
-    let (time, rest) = rest.split_at_checked(memchr::memchr(b'"', rest.get(..40)?)?)?;
-    let mut rest = rest.strip_prefix(b"\",")?;
-    if let Some(number) = rest.strip_prefix(b"\"ordinal\":") {
-        let digits = number.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        rest = number[digits..].strip_prefix(b",")?;
-    }
-    let inside = rest.strip_prefix(b"\"type\":\"response_item\",\"payload\":{")?;
-    let whole = inside.trim_ascii_end().ends_with(b"}}") && memchr::memmem::find(inside, BEGIN).is_none();
-    let time = std::str::from_utf8(time).ok().filter(|time| whole && !time.contains('\\'))?;
-    Some(LineFacts { time: Some(RawTime::Text(Cow::Borrowed(time))), ..LineFacts::default() })
 }
 
 pub(super) fn base(header: &[u8]) -> Option<HistoryBase> {

@@ -202,7 +202,7 @@ impl<'a> Record<'a> {
 }
 
 /// Whether a text of the user's side is one that the agent puts in.
-fn is_injected(text: &str) -> bool {
+pub(super) fn is_injected(text: &str) -> bool {
     const STARTS: &[&str] = &[
         "<environment_context>",
         "<user_instructions>",

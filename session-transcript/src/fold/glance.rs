@@ -4,6 +4,7 @@ use std::io;
 
 use session_core::TranscriptFormat;
 
+use super::filled::Filled;
 use super::notes::Notes;
 use super::part::Part;
 use super::{Digest, Memory};
@@ -18,13 +19,14 @@ const LONGEST_HEAD: u64 = 16 << 20;
 const LONGEST_TAIL: u64 = 4 << 20;
 
 /// Reads so many bytes from there on, as far as they are there, behind what the buffer holds.
-pub(crate) type ReadAt<'a> = dyn FnMut(u64, u64, &mut Vec<u8>) -> io::Result<()> + 'a;
+pub(crate) type ReadAt<'a> = dyn FnMut(u64, u64, &mut Filled) -> io::Result<()> + 'a;
 
 /// Buffers that are used again.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
-    head: Vec<u8>,
-    tail: Vec<u8>,
+    head: Filled,
+    tail: Filled,
+    before: Filled,
 }
 
 impl Digest {
@@ -33,8 +35,9 @@ impl Digest {
         format: &dyn TranscriptFormat,
         size: u64,
         read: &mut ReadAt<'_>,
-        Buffers { head, tail }: &mut Buffers,
+        buffers: &mut Buffers,
     ) -> io::Result<Self> {
+        let head = &mut buffers.head;
         head.clear();
         let mut parts = Parts { format, digest: Self::default() };
         let mut begun = 0;
@@ -51,7 +54,7 @@ impl Digest {
             }
             window = wider(window);
         }
-        parts.end(size, begun as u64, head, read, tail)?;
+        parts.end(size, begun as u64, read, buffers)?;
         let mut digest = parts.digest;
         digest.memory = Memory::default();
         (digest.folded, digest.notices, digest.notices_left_out) = (0, Vec::new(), 0);
@@ -101,14 +104,15 @@ impl Parts<'_> {
         })
     }
 
-    /// Reads lines from the last one back until they tell everything: in the order in which they were read, and how many
-    /// bytes before them were not.
-    fn back(&self, bytes: &[u8]) -> (Vec<Part>, usize) {
-        let (mut parts, mut end) = (Vec::new(), bytes.len());
+    /// Reads lines from the last one back until they tell everything, and says how many bytes before them were not read. Parts
+    /// are added in the order in which they were read.
+    fn back(&self, bytes: &[u8], left: &mut [bool; 5], parts: &mut Vec<Part>) -> usize {
+        let mut end = bytes.len();
         let known = self.digest.notes.main.said && self.format.title_mark().is_some();
-        let mut left = [true; 5];
         while end > 0 && (!known || left.contains(&true)) {
-            let begin = memchr::memrchr(b'\n', &bytes[..end - 1]).map_or(0, |end| end + 1);
+            // Where every line is wanted, all are one part.
+            let begin =
+                if known { memchr::memrchr(b'\n', &bytes[..end - 1]).map_or(0, |end| end + 1) } else { 0 };
             let mut part = Part { width: (end - begin) as u64, ..Part::default() };
             part.lines(self.format, &bytes[begin..end], 0, &|line| self.format.glance(line), |_| false);
             let talk = &part.notes.main;
@@ -123,7 +127,7 @@ impl Parts<'_> {
             parts.push(part);
             end = begin;
         }
-        (parts, end)
+        end
     }
 
     /// Reads the end, but nothing of the first `begun` bytes: back to a whole record, and a title, if one is near.
@@ -131,39 +135,53 @@ impl Parts<'_> {
         &mut self,
         size: u64,
         begun: u64,
-        head: &mut Vec<u8>,
         read: &mut ReadAt<'_>,
-        tail: &mut Vec<u8>,
+        Buffers { head, tail, before }: &mut Buffers,
     ) -> io::Result<()> {
         let mut window = FIRST;
-        let (parts, lines) = loop {
+        // Where the lines begin that were read.
+        let mut lines = size;
+        let (mut parts, mut left) = (Vec::new(), [true; 5]);
+        let mut held = size;
+        tail.clear();
+        loop {
             let start = size.saturating_sub(window).max(begun);
-            tail.clear();
-            read(start, size - start, tail)?;
+            before.clear();
+            read(start, held - start, before)?;
+            // Where the file was cut off meanwhile, what was read before is not there any more.
+            if before.len() as u64 == held - start {
+                before.room(tail.len()).copy_from_slice(tail);
+                before.grow(tail.len());
+            }
+            std::mem::swap(before, tail);
+            held = start;
             // Where it does not begin with what was read before, the first line may be half of one.
             let whole = if start == begun {
                 0
             } else {
                 memchr::memchr(b'\n', tail).map_or(tail.len(), |end| end + 1)
             };
-            let (parts, unread) = self.back(&tail[whole..]);
+            // A wider window ends with what was read before.
+            let end = usize::try_from(lines - start).map_or(tail.len(), |end| end.min(tail.len()));
+            let unread = self.back(&tail[whole.min(end)..end], &mut left, &mut parts);
+            lines = start + (whole + unread) as u64;
             let has_time = parts.iter().any(|part| part.notes.updated.is_some());
             let has_place = self.digest.notes.talk().cwd.is_none()
                 || parts.iter().any(|part| part.notes.talk().cwd.is_some());
             if start == begun || (has_time && (has_place || window > FIRST)) || window >= LONGEST_TAIL {
-                break (parts, start + (whole + unread) as u64);
+                break;
             }
             window = wider(window);
-        };
+        }
         let is_told =
             |told: fn(&Notes) -> &Option<String>| parts.iter().any(|part| told(&part.notes).is_some());
         if let Some(mark) = self.format.title_mark()
             && !is_told(|notes| &notes.given)
         {
             let finder = memchr::memmem::Finder::new(mark);
-            let before = size.saturating_sub(WINDOW).max(begun).min(lines);
+            let from = size.saturating_sub(WINDOW).max(begun).min(lines);
             tail.clear();
-            read(before, lines - before, tail)?;
+            read(from, lines - from, tail)?;
             let titled = marked(&finder, tail);
             let notes = &self.digest.notes;
             let untitled = titled.is_empty()
@@ -172,7 +190,7 @@ impl Parts<'_> {
                 && notes.given.is_none();
             // More of the beginning is looked through only where there is no title at all.
             if untitled {
-                let until = WINDOW.min(before).max(head.len() as u64);
+                let until = WINDOW.min(from).max(head.len() as u64);
                 read(head.len() as u64, until - head.len() as u64, head)?;
             }
             // What both hold is taken twice: the last title counts, whichever way.

@@ -8,7 +8,7 @@ use session_core::history::{FileKind, HistoryBase};
 
 use super::{Buffers, Counted, Digested, Reader};
 use crate::find::{Found, open};
-use crate::fold::Digest;
+use crate::fold::{Digest, Filled};
 use crate::index::{Fresh, Known};
 use crate::opened::Opened;
 use crate::packed::{Content, Unpack};
@@ -57,10 +57,11 @@ impl Reader<'_> {
     }
 
     fn beginning(&self, head: &[u8], buffers: &mut Buffers) -> io::Result<Digest> {
-        let mut read = |at: u64, length: u64, into: &mut Vec<u8>| {
+        let mut read = |at: u64, length: u64, into: &mut Filled| {
             let bytes = usize::try_from(at).ok().and_then(|at| head.get(at..)).unwrap_or_default();
             let length = usize::try_from(length).unwrap_or(usize::MAX).min(bytes.len());
-            into.extend_from_slice(&bytes[..length]);
+            into.room(length).copy_from_slice(&bytes[..length]);
+            into.grow(length);
             Ok(())
         };
         Digest::of_ends(self.format, head.len() as u64, &mut read, buffers)
