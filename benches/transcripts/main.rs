@@ -45,6 +45,9 @@ struct Args {
     /// Where the programs of others are installed: they are measured, too. `cargo xtask bench transcripts --peers` gives it.
     #[arg(long)]
     peers: Option<PathBuf>,
+    /// Measure one thing in this process, for the one that asks.
+    #[arg(long, hide = true)]
+    solo: Option<tail::Solo>,
     /// Given by `cargo bench`; means nothing here.
     #[arg(long, hide = true)]
     bench: bool,
@@ -110,6 +113,10 @@ impl Bench<'_> {
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    if let Some(which) = args.solo {
+        tail::solo(which, &args.corpus, args.cpu);
+        return ExitCode::SUCCESS;
+    }
     let manifest = truth::read(&args.corpus);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let mut bench = Bench { corpus: &args.corpus, manifest, runtime, args: &args, met: true };

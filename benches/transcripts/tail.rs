@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rejoin::adapters::ClaudeTranscripts;
 use rejoin::core::history::{PageQuery, SessionSource, TranscriptPage};
@@ -17,6 +18,7 @@ use crate::{Bench, floors};
 const TURNS: usize = 20;
 const BLOCK: u64 = 256 << 10;
 const SHORT: u64 = 8 << 20;
+const LOOKS: usize = 21;
 
 /// Reads backwards until so many prompts were seen, tells them by three words in the whole line, and makes nothing of them.
 fn floor(path: &Path) {
@@ -52,18 +54,51 @@ fn last(runtime: &Runtime, path: &Path) -> TranscriptPage {
     runtime.block_on(catalog.page(&NativeId::new("s"), &source, &PageQuery::Last { turns: TURNS })).unwrap()
 }
 
+/// What is measured in a process of its own.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Solo {
+    Floor,
+    Ours,
+}
+
+/// The median of some looks, in nanoseconds, for the process that asked.
+pub(crate) fn solo(which: Solo, corpus: &Path, cpu: bool) {
+    let Some((long, _)) = floors::stat_all(&corpus.join("huge/projects"), 1).into_iter().next() else {
+        return;
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let mut times: Vec<_> = (0..LOOKS)
+        .map(|_| match which {
+            Solo::Floor => crate::timed(cpu, || floor(&long)),
+            Solo::Ours => crate::timed(cpu, || drop(last(&runtime, &long))),
+        })
+        .collect();
+    times.sort();
+    println!("{}", times[LOOKS / 2].as_nanos());
+}
+
+/// In a process of its own, as the goal is told: what an allocator kept of other rows would be no part of it.
+fn alone(bench: &Bench<'_>, which: &str) -> Duration {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.arg("--corpus").arg(bench.corpus).args(["--solo", which]);
+    command.args(bench.args.cpu.then_some("--cpu"));
+    let told = command.output().unwrap().stdout;
+    Duration::from_nanos(std::str::from_utf8(&told).unwrap().trim().parse().unwrap())
+}
+
 pub(crate) fn claude(bench: &mut Bench<'_>) {
     let files = floors::stat_all(&bench.corpus.join("huge/projects"), 1);
     let Some((long, size)) = files.into_iter().next() else { return };
     is_true(bench, &long);
     let rounds = bench.args.rounds;
-    bench.row(
-        "T1 last 20 turns; backwards until 20 prompts were seen",
-        Some(1.5),
-        rounds,
-        || floor(&long),
-        |runtime| drop(last(runtime, &long)),
-    );
+    let name = "T1 last 20 turns; backwards until 20 prompts were seen";
+    if bench.args.only.as_ref().is_none_or(|only| name.starts_with(only.as_str())) {
+        let mut pairs = crate::figures::Pairs::default();
+        for _ in 0..rounds {
+            pairs.push(alone(bench, "floor"), alone(bench, "ours"));
+        }
+        bench.met &= pairs.row(name, Some(1.5), 2);
+    }
 
     let scratch = tempfile::tempdir_in(std::env::current_exe().unwrap().parent().unwrap()).unwrap();
     let short: PathBuf = scratch.path().join("short.jsonl");

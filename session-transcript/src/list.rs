@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
@@ -43,8 +44,8 @@ pub(crate) struct Lister<'a> {
     pub(crate) plain: &'a Plain,
 }
 
-/// All files with one id, the one to be listed first.
-type Copies = Vec<Seen>;
+/// Which of the files have one id, the one to be listed first.
+type Copies = Range<usize>;
 
 /// What became of a session's files.
 #[derive(Debug, Default)]
@@ -60,8 +61,9 @@ struct Examined {
 
 /// A record is written after the time that it notes. By so many milliseconds two machines' clocks may differ unnoticed.
 const AHEAD: i64 = 60 * 60 * 1000;
-/// Fewer are not worth a thread.
+/// Fewer are not worth a thread: of files, and of what is indexed.
 const GRAIN: usize = 16;
+const INDEXED: usize = 512;
 /// How many files are read at least before it is looked whether that was enough.
 const FIRST: usize = 32;
 
@@ -101,25 +103,26 @@ impl Lister<'_> {
             files: &places,
             clock: self.clock,
         };
-        let mut sessions = grouped(self.format, files);
-        sessions.sort_unstable_by(|one, other| order(&one[0]).cmp(&order(&other[0])));
+        let mut sessions = grouped(self.format, &mut files);
+        sessions.sort_unstable_by(|one, other| order(&files[one.start]).cmp(&order(&files[other.start])));
         let mut chosen = Chosen::new(*self, query, notices);
         let mut fresh = HashMap::new();
         let mut rest = sessions.as_slice();
         let mut step = query.limit.map_or(rest.len(), |limit| limit.max(FIRST));
         while !rest.is_empty() {
             let (now, later) = rest.split_at(step.min(rest.len()));
-            // What is indexed is not worth a thread.
             let mut unknown = Vec::new();
-            for copies in now {
-                match listed(&reader, copies, query) {
+            let indexed =
+                pool::map(now, INDEXED, || (), |(), copies| listed(&reader, &files[copies.clone()], query));
+            for (copies, examined) in now.iter().zip(indexed) {
+                match examined {
                     Some(mut examined) => {
                         if let Some(entry) = &mut examined.entry {
                             titles.give(entry);
                         }
                         chosen.add(examined);
                     }
-                    None => unknown.push(copies),
+                    None => unknown.push(&files[copies.clone()]),
                 }
             }
             let examined = pool::map(&unknown, GRAIN, Buffers::default, |buffers, copies| {
@@ -133,13 +136,13 @@ impl Lister<'_> {
                 chosen.add(examined);
             }
             (rest, step) = (later, step.saturating_mul(2));
-            if rest.first().is_some_and(|next| chosen.is_full(next[0].stamp.modified / 1_000_000)) {
+            if rest.first().is_some_and(|next| chosen.is_full(files[next.start].stamp.modified / 1_000_000)) {
                 chosen.cut = true;
                 break;
             }
         }
         if let Some((path, owner)) = self.index {
-            save(&index, (path, owner), &fresh, roots, complete.then_some(&sessions), sidechains);
+            save(&index, (path, owner), &fresh, roots, complete.then_some(&files), sidechains);
         }
         chosen.listing()
     }
@@ -205,7 +208,8 @@ impl Lister<'_> {
             files: &places,
             clock: self.clock,
         };
-        let mut copies = grouped(self.format, walked.files).pop().unwrap_or_default();
+        let last = grouped(self.format, &mut walked.files).pop().unwrap_or_default();
+        let mut copies: Vec<_> = walked.files.drain(last).collect();
         if let Some(first) = copies.first().cloned() {
             // Its other parts are no other copies.
             copies.retain(|seen| seen.path == first.path || !belong_together(self.format, &first, seen));
@@ -238,7 +242,7 @@ fn real_dir(state_dir: Option<&Path>) -> io::Result<Option<PathBuf>> {
 
 /// The files by session, the one to be listed first: the newest, or the same one that is not packed, which the agent goes on
 /// with. Of a helper's file, the session that it helps counts, too, whose name is in the path.
-fn grouped(format: &dyn TranscriptFormat, mut files: Vec<Seen>) -> Vec<Copies> {
+fn grouped(format: &dyn TranscriptFormat, files: &mut [Seen]) -> Vec<Copies> {
     let owner = |seen: &Seen| match seen.file.kind {
         FileKind::Session => None,
         FileKind::Sidechain => seen.path.parent().map(last_two),
@@ -248,16 +252,18 @@ fn grouped(format: &dyn TranscriptFormat, mut files: Vec<Seen>) -> Vec<Copies> {
         ids.then_with(|| owner(one).cmp(&owner(other))).then_with(|| order(one).cmp(&order(other)))
     });
     let mut groups: Vec<Copies> = Vec::with_capacity(files.len());
-    for seen in files {
-        match groups.last_mut() {
-            Some(copies) if copies[0].file.id == seen.file.id && owner(&copies[0]) == owner(&seen) => {
-                if packed_twin(format, &copies[0].path, &seen.path) == Some(Twin::First) {
-                    copies.insert(0, seen);
-                } else {
-                    copies.push(seen);
+    for at in 0..files.len() {
+        let (first, seen) = (groups.last().map(|copies| &files[copies.start]), &files[at]);
+        let same = |first: &&Seen| first.file.id == seen.file.id && owner(first) == owner(seen);
+        match (first.filter(same), groups.last_mut()) {
+            (Some(first), Some(copies)) => {
+                let is_first = packed_twin(format, &first.path, &seen.path) == Some(Twin::First);
+                copies.end = at + 1;
+                if is_first {
+                    files[copies.clone()].rotate_right(1);
                 }
             }
-            _ => groups.push(vec![seen]),
+            _ => groups.push(at..at + 1),
         }
     }
     groups
@@ -364,7 +370,7 @@ fn save(
     (path, owner): (&Path, &str),
     fresh: &HashMap<PathBuf, Fresh>,
     roots: &[SessionRoot],
-    sessions: Option<&Vec<Copies>>,
+    files: Option<&Vec<Seen>>,
     sidechains: bool,
 ) {
     let fresh: HashMap<&str, &Fresh> =
@@ -374,7 +380,7 @@ fn save(
     }
     // What was not seen is not there, as far as everything was looked at.
     let seen: Option<HashSet<&Path>> =
-        sessions.map(|sessions| sessions.iter().flatten().map(|seen| seen.path.as_path()).collect());
+        files.map(|files| files.iter().map(|seen| seen.path.as_path()).collect());
     let saved = index.save(path, owner, &fresh, |path, known| {
         let path = Path::new(path);
         // Those of other folders are another list's.

@@ -243,7 +243,9 @@ impl Walk<'_> {
         }
         if let Some(file) = self.format.session_file(below) {
             if self.wants(below, &file) {
-                let path = folder.path.join(name);
+                // `join` would make room twice.
+                let mut path = PathBuf::with_capacity(folder.path.as_os_str().len() + 1 + name.len());
+                path.extend([folder.path.as_os_str(), name]);
                 let linked = kind.is_symlink();
                 let metadata = if linked { self.through_link(&path) } else { child.metadata() };
                 let segment = name.to_str().and_then(|name| self.format.segment(name));

@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use session_core::Usage;
 
 use super::*;
+use crate::transcript::glance::glance;
 
 const ONE: &str = "01a227c8-c852-73b0-9992-9153893082ac";
 const TWO: &str = "01a227c8-bd64-7d52-b5a1-a368308c0dfa";
@@ -209,13 +210,13 @@ fn a_glance_takes_no_line_for_one_record_that_is_none_or_more() {
                 r#"{{"timestamp":"2026-03-01T10:00:00Z",{number}"type":"response_item","payload":{payload}}}"#
             );
             let whole = text.as_bytes();
-            let glanced = item(whole).expect("it is whole");
+            let glanced = glance(whole).expect("it is whole");
             assert_eq!((glanced.time, glanced.role), (facts(whole).unwrap().time, LineRole::Other), "{text}");
-            assert!(item(format!("{text}\r").as_bytes()).is_some(), "{text}");
+            assert!(glance(format!("{text}\r").as_bytes()).is_some(), "{text}");
             for glued in [[whole, &event[..]].concat(), [&event[..], whole].concat(), [whole, whole].concat()]
             {
                 assert_eq!(
-                    (item(&glued), facts(&glued)),
+                    (glance(&glued), facts(&glued)),
                     (None, None),
                     "{}",
                     String::from_utf8_lossy(&glued)
@@ -225,17 +226,17 @@ fn a_glance_takes_no_line_for_one_record_that_is_none_or_more() {
                 let torn = &whole[..end];
                 let behind = [torn, &event[..]].concat();
                 assert_eq!(
-                    (item(&behind), facts(&behind)),
+                    (glance(&behind), facts(&behind)),
                     (None, None),
                     "{}",
                     String::from_utf8_lossy(&behind)
                 );
                 // It is no record, and is taken for one only where it ends as one does: what follows tells nothing then.
-                let taken = item(torn).is_some();
+                let taken = glance(torn).is_some();
                 assert!(!taken || torn.ends_with(b"}}"), "{}", String::from_utf8_lossy(torn));
                 assert_eq!(facts(torn), None);
             }
-            assert_eq!(item(&[whole, &[0; 9]].concat()), None);
+            assert_eq!(glance(&[whole, &[0; 9]].concat()), None);
         }
     }
 }
