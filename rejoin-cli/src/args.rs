@@ -11,7 +11,7 @@ use crate::when::duration;
 
 const EXITS: &str = "\
 Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not found, 4 more than one is meant, 5 of another project, 6 busy, \
-7 no resume and no fresh run wanted, 8 agent not installed, 130 cancelled.";
+7 refused, 8 agent not installed, 130 cancelled.";
 
 /// Every session of every coding agent on this machine.
 #[derive(Debug, Parser)]
@@ -262,7 +262,7 @@ pub(crate) struct Search {
 
 #[derive(Debug, Args)]
 pub(crate) struct Resume {
-    /// The session: its id, the beginning of it, its title, or words of it [default: pick one]
+    /// The session: its id, the beginning of it, its mailbox, its title, or words of it [default: pick one]
     pub(crate) what: Vec<String>,
     /// Of which folders, where nothing is named; tab widens it in the picker [default: here and below for the picker, where a
     /// person mostly is at work on one of them; all for a list]
@@ -290,7 +290,7 @@ pub(crate) struct Explain {
 
 #[derive(Debug, Args)]
 pub(crate) struct Relocate {
-    /// The session: its id, or the beginning of it.
+    /// The session: its id, the beginning of it, its mailbox, or its title.
     pub(crate) session: String,
     /// The folder [default: this one]
     pub(crate) folder: Option<PathBuf>,

@@ -2,11 +2,12 @@
 
 use rejoin::core::decide::Sign;
 use rejoin::history::ListedSession;
-use rejoin::{Answer, Hit, Located, NativeId, NotResumed, Seek, Wanted};
+use rejoin::{Answer, Hit, Located, NativeId, NotResumed, Seek, Vanished, Wanted};
 
 use crate::commands::list::unresumable;
 use crate::exit::{Exit, Failure};
 use crate::invocation::Invocation;
+use crate::plain;
 use crate::target::{self, told};
 use crate::world::World;
 
@@ -50,7 +51,9 @@ pub(crate) async fn meant(world: &World, seek: &Seek) -> Result<Meant, Failure> 
         Answer::Ambiguous { candidates, .. } => return Err(ambiguous(word, candidates)),
         _ => {
             let is_sure = located.is_complete() && world.missing_store().is_none();
-            return Err(target::missing(word, is_sure));
+            let mut missing = target::missing(word, is_sure);
+            missing.message.extend(located.vanished.iter().map(|vanished| gone(vanished, world)));
+            return Err(missing);
         }
     };
     Ok(Meant { session, located })
@@ -76,6 +79,18 @@ async fn locate<'a>(world: &World, seek: &'a Seek) -> Result<(&'a str, Located),
     }
     let located = world.sessions.locate(seek).await.map_err(|error| Failure::history(&error))?;
     Ok((word, located))
+}
+
+/// That sessions of a folder that is gone may be what is missed here.
+fn gone(vanished: &Vanished, world: &World) -> String {
+    let folder = plain::path(&vanished.folder, world.home());
+    let number = match vanished.sessions {
+        1 => "1 session is".to_owned(),
+        several => format!("{several} sessions are"),
+    };
+    format!(
+        "\n{number} of {folder}, which is gone and was this folder; rejoin relocate brings one here by its id"
+    )
 }
 
 fn ambiguous(word: &str, candidates: &[Hit]) -> Failure {

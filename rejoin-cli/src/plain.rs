@@ -65,6 +65,11 @@ pub(crate) fn path(path: &Path, home: Option<&Path>) -> String {
     }
 }
 
+/// How many turns, in words.
+pub(crate) fn turns(number: u64) -> String {
+    if number == 1 { "1 turn".to_owned() } else { format!("{number} turns") }
+}
+
 /// How many columns the text takes.
 pub(crate) fn width(text: &str) -> usize {
     text.width()

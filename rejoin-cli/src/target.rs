@@ -56,7 +56,10 @@ fn pick(listing: &SessionsListing, word: &str) -> Result<ListedSession, Failure>
 
 pub(crate) fn missing(word: &str, is_sure: bool) -> Failure {
     let unsure = if is_sure { "" } else { ", but not everything could be looked at" };
-    Failure::new(Exit::NotFound, format!("there is no session {word:?}{unsure}"))
+    let is_id = word.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    let hint =
+        if is_id { "" } else { "; by words that were said, rejoin search finds those of all projects" };
+    Failure::new(Exit::NotFound, format!("there is no session {word:?}{unsure}{hint}"))
 }
 
 /// The same, over everything there is, also what cannot be continued.

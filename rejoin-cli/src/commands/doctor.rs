@@ -108,13 +108,16 @@ fn tell(document: &DoctorJson, out: &mut Output) -> Result<(), Failure> {
             if agent.verified { "verified" } else { "not verified; the nearest known rules are used" };
         let state = match (&agent.program, &agent.problem) {
             (Some(program), _) => format!("{version} ({verified}), {program}"),
-            (None, Some(problem)) => problem.clone(),
+            // The agent's name stands before it already.
+            (None, Some(problem)) => {
+                problem.strip_prefix(&format!("{}: ", agent.agent)).unwrap_or(problem).to_owned()
+            }
             (None, None) => "not installed".to_owned(),
         };
         out.line(&format!("{name} {}", plain::line(&state)))?;
         let AgentJson { sessions, resumable, bound, .. } = agent;
         out.line(&format!(
-            "          {sessions} sessions, {resumable} can be continued, {bound} bound to a mailbox"
+            "          {sessions} sessions with those of helpers, {resumable} can be continued, {bound} bound to a mailbox"
         ))?;
         for reason in &agent.unlisted {
             let text = format!("          not all could be listed: {}", plain::line(reason));

@@ -64,6 +64,9 @@ pub(crate) async fn run(args: &List, world: &World, out: &mut Output) -> Result<
         line(listed, world, out)?;
     }
     out.flush()?;
+    if listing.sessions.is_empty() {
+        out.note(&nothing(&listing));
+    }
     summary(&listing, out);
     Ok(())
 }
@@ -73,7 +76,7 @@ pub(crate) fn line(listed: &ListedSession, world: &World, out: &mut Output) -> R
     let entry = &listed.entry;
     let ago = |then: Timestamp| when::ago(then, when::now());
     let age = plain::fit(&entry.updated.map(ago).unwrap_or_default(), 4);
-    let turns = entry.turns.map(|turns| format!("{turns} turns")).unwrap_or_default();
+    let turns = entry.turns.map(plain::turns).unwrap_or_default();
     let mut label = plain::line(entry.label());
     if let Some(key) = &listed.key {
         label = format!("[{}] {label}", key.mailbox);
@@ -118,6 +121,16 @@ pub(crate) const fn unresumable(why: Unresumable) -> &'static str {
         Unresumable::OlderStore => "its agent does not look there any more",
         Unresumable::BaseMissing => "the file that it goes on from is missing",
         _ => "it cannot be continued",
+    }
+}
+
+/// That the list is empty is no trouble of the command: a person is told so.
+fn nothing(listing: &SessionsListing) -> String {
+    match listing.empty {
+        0 => "no session was found".to_owned(),
+        empty => {
+            format!("no session was found but for {empty} in which nothing was said: --empty lists them")
+        }
     }
 }
 

@@ -138,8 +138,7 @@ fn line(row: &Row, selected: bool, picker: &Picker, theme: Theme, columns: usize
 fn show(preview: &Preview, frame: &mut Frame<'_>, area: Rect) {
     let row = &preview.row;
     let entry = &row.listed.entry;
-    let turns =
-        entry.turns.map(|turns| if turns == 1 { "1 turn".to_owned() } else { format!("{turns} turns") });
+    let turns = entry.turns.map(plain::turns);
     let parts = [turns, entry.branch.as_deref().map(plain::line), Some(row.folder.clone())];
     let parts: Vec<_> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     let block = Block::new().borders(Borders::LEFT | Borders::TOP).border_style(DIM);

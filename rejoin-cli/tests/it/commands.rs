@@ -49,8 +49,19 @@ fn a_list_for_people_has_a_session_a_line_and_no_colours_in_a_pipe() {
     let lines: Vec<_> = said.stdout.lines().collect();
     assert_eq!(lines.len(), 4, "{said:?}");
     assert!(lines[0].contains(TITLE) && lines[0].contains(LOGIN) && !lines[0].contains('~'), "{said:?}");
+    assert!(said.stdout.contains("  1 turn  ") && !said.stdout.contains("  1 turns"), "{said:?}");
     assert!(!said.stdout.contains('\u{1b}'), "{said:?}");
     assert_eq!(said.stderr, "", "no progress where nobody sees it");
+}
+
+#[test]
+fn of_an_empty_list_a_person_is_told_why_it_is_empty() {
+    let machine = Machine::with_sessions();
+    let said = machine.rejoin(&["list", "--kind", "headless"]).ok();
+    assert_eq!(said.stdout, "", "{said:?}");
+    assert!(said.stderr.starts_with("no session was found"), "{said:?}");
+    let said = machine.rejoin(&["list", "--kind", "headless", "--json"]).ok();
+    assert_eq!(said.stderr, "", "programs read the document");
 }
 
 #[test]
@@ -153,6 +164,7 @@ fn the_doctor_tells_what_is_installed_and_what_is_not() {
 
     let said = machine.rejoin(&["doctor"]).ok();
     assert!(said.stdout.contains("2.1.332 (verified)"), "{said:?}");
+    assert!(said.stdout.contains("\ncodex     no program codex"), "its name stands there once: {said:?}");
 }
 
 #[test]

@@ -32,6 +32,11 @@ fn a_session_is_found_by_its_title_and_words_of_it_only_propose_it() {
     let said = machine.rejoin(&["resume", "login", "bug"]);
     assert_eq!((said.code, said.stdout.as_str()), (4, ""), "{said:?}");
     assert!(said.stderr.contains(LOGIN), "{said:?}");
+    // Words of another project's propose nothing here: what finds them is told.
+    let said = machine.rejoin(&["resume", "the cellar"]);
+    assert_eq!((said.code, said.stdout.as_str()), (3, ""), "{said:?}");
+    assert!(said.stderr.contains("rejoin search"), "{said:?}");
+    assert!(machine.rejoin(&["search", "cellar"]).ok().stdout.contains(ELSEWHERE));
 }
 
 #[test]

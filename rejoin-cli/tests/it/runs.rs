@@ -124,3 +124,17 @@ fn an_agent_that_is_not_installed_has_an_exit_code_of_its_own() {
     let said = run(&machine, &["--json"], "one");
     assert_eq!((said.code, &said.json()["error"]["code"]), (8, &"no_agent".into()));
 }
+
+#[test]
+fn sessions_of_a_folder_that_was_renamed_are_told_where_nothing_is_found() {
+    let machine = machine();
+    run(&machine, &[], "Fix the login bug").ok();
+    let renamed = machine.project.with_file_name("renamed");
+    std::fs::rename(&machine.project, &renamed).unwrap();
+    let path = format!("{}:/usr/bin:/bin", machine.home.join("bin").display());
+    let mut command = machine.command(&["resume", "no such words"]);
+    let said = Said::from(command.env("PATH", path).current_dir(&renamed).output().unwrap());
+    assert_eq!((said.code, said.stdout.as_str()), (3, ""), "{said:?}");
+    let told = format!("1 session is of {}, which is gone", machine.project.display());
+    assert!(said.stderr.contains(&told), "{said:?}");
+}

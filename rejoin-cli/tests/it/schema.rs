@@ -367,7 +367,7 @@ pub(crate) const DOCUMENTS: &[Shape] = &[
             ("agents[].version", "string?", "which version"),
             ("agents[].verified", "bool", "whether what is known of that version was seen on it"),
             ("agents[].problem", "string?", "why it cannot be run"),
-            ("agents[].sessions", "number", "how many sessions it has"),
+            ("agents[].sessions", "number", "how many sessions it has, also those of helpers"),
             ("agents[].resumable", "number", "how many of them can be continued"),
             ("agents[].bound", "number", "how many of them are in force for a mailbox"),
             ("agents[].unlisted[]", "string", "why some are not counted"),
