@@ -173,6 +173,14 @@ fn a_not_found_text_counts_only_in_a_failed_resume() {
 }
 
 #[test]
+fn a_path_that_is_too_long_for_the_agents_own_place_is_no_lost_session() {
+    let stderr = "Error: ENAMETOOLONG: name too long, mkdir '/home/ada/.claude/projects/-w-a'\n";
+    for asked in [resume(), Asked::Fresh(None)] {
+        assert_eq!(of(&evidence(asked, "", stderr, Exit::Code(1))), Verdict::Misconfigured);
+    }
+}
+
+#[test]
 fn a_valid_result_decides_and_nothing_less() {
     let good = init(S1) + &result(S1, r#""subtype":"success","is_error":false,"result":"done""#);
     for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(15), Exit::Code(143)] {

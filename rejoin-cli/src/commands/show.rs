@@ -1,7 +1,10 @@
 //! `rejoin show`.
 
+use std::io;
 use std::time::Duration;
 
+use rejoin::adapters::OpencodeDatabaseError;
+use rejoin::error::{CatalogError, HistoryError};
 use rejoin::history::{Cursor, ListedSession, Located, PageQuery, TranscriptPage};
 use rejoin::transcript::Followed;
 use serde::Serialize;
@@ -44,7 +47,11 @@ pub(crate) async fn run(args: &Show, world: &World, out: &mut Output) -> Result<
         Some(cursor) => PageQuery::Before { cursor: Cursor(cursor.clone()), turns },
         None => PageQuery::Last { turns },
     };
-    let mut page = world.page(&session, &query).await?;
+    let page = world.sessions.page(&session, &query).await;
+    let mut page = page.map_err(|error| match &args.before {
+        Some(_) if names_no_place(&error) => Failure::caused(Exit::Usage, &error),
+        _ => Failure::failed(&error),
+    })?;
     page.notices.extend(world.missing_store());
     if out.json {
         out.document(&document(&session, &page))?;
@@ -61,6 +68,14 @@ pub(crate) async fn run(args: &Show, world: &World, out: &mut Output) -> Result<
         unreadable(&page.notices, out);
     }
     if args.follow { follow(args, &session, page.after, world, out).await } else { Ok(()) }
+}
+
+/// Whether the session is as good as ever, and the place that was named is none in it.
+fn names_no_place(error: &HistoryError) -> bool {
+    let HistoryError::Catalog(CatalogError { source, .. }) = error else { return false };
+    let invalid = |error: &io::Error| error.kind() == io::ErrorKind::InvalidInput;
+    let gone = |error: &OpencodeDatabaseError| matches!(error, OpencodeDatabaseError::PlaceGone);
+    source.downcast_ref().is_some_and(invalid) || source.downcast_ref().is_some_and(gone)
 }
 
 fn document(session: &ListedSession, page: &TranscriptPage) -> ShowJson {

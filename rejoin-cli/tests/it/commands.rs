@@ -100,6 +100,10 @@ fn the_last_turns_are_shown_and_those_before_by_their_cursor() {
     let before = machine.rejoin(&["show", LOGIN, "--before", cursor, "--json"]).ok().json();
     let entries = before["entries"].to_string();
     assert!(entries.contains("The login page is broken") && !entries.contains("Now add a test"), "{before}");
+    for wrong in ["junk", &cursor[..cursor.len() - 1]] {
+        let said = machine.rejoin(&["show", LOGIN, "--before", wrong]);
+        assert_eq!((said.code, said.stdout.as_str()), (2, ""), "it is called wrongly: {said:?}");
+    }
 }
 
 #[test]
