@@ -35,6 +35,9 @@ fn the_second_run_of_a_mailbox_continues_the_first() {
     assert_eq!(second["text"], "prompt 2: Now a test");
     assert_eq!((&second["route"], &second["resumed"]), (&"resumed".into(), &true.into()));
     assert_eq!(second["why"], Value::Null);
+    let listed = rejoin(&machine, &["list", "--json"]).ok().json();
+    let listed = &listed["sessions"][0];
+    assert_eq!((&listed["title"], &listed["bound"]), (&"login".into(), &true.into()), "{listed}");
     assert!(machine.store().join(".agent-sessions/records").is_dir(), "the store is the user's own");
 }
 

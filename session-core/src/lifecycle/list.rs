@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{CatalogError, Chain, HistoryError, StoreError};
 use crate::history::{
     ListQuery, ListedSession, PageQuery, Restored, Resumability, Scope, SessionEntry, SessionsListing,
-    SessionsQuery, TranscriptPage, Unlisted, Unresumable,
+    SessionsQuery, Title, TitleSource, TranscriptPage, Unlisted, Unresumable,
 };
 use crate::{AgentId, Folder, NativeId, SessionCatalog, SessionKey};
 
@@ -27,6 +27,18 @@ pub(super) struct Known {
     pub(super) folders: HashMap<PathBuf, Folder>,
     /// What keys are called.
     pub(super) names: HashMap<SessionKey, String>,
+}
+
+impl Known {
+    /// Has the session in force of a key be called what its mailbox calls it, unless somebody named it in its file: not every
+    /// agent keeps names.
+    pub(super) fn entitle(&self, key: Option<&SessionKey>, bound: bool, entry: &mut SessionEntry) {
+        let name = key.filter(|_| bound).and_then(|key| self.names.get(key));
+        let is_named = entry.title.as_ref().is_some_and(|title| title.source == TitleSource::Given);
+        if let Some(name) = name.filter(|_| !is_named) {
+            entry.title = Some(Title { text: name.clone(), source: TitleSource::Given });
+        }
+    }
 }
 
 impl Lifecycle {
@@ -190,7 +202,9 @@ async fn add(
         // What lies in a key's state dir is the key's, whatever another record says of the same id.
         let named = named.filter(|(of, _)| key.is_none_or(|key| key == of));
         let bound = named.is_some_and(|(_, bound)| *bound);
-        ListedSession { agent: agent.clone(), key: key.or(named.map(|(of, _)| of)).cloned(), bound, entry }
+        let key = key.or(named.map(|(of, _)| of));
+        known.entitle(key, bound, &mut entry);
+        ListedSession { agent: agent.clone(), key: key.cloned(), bound, entry }
     }));
     Ok(())
 }

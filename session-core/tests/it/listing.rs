@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use session_core::error::{CatalogError, HistoryError};
 use session_core::history::{
     ListQuery, ListedSession, Listing, Notice, NoticeKind, PageQuery, Scope, SessionEntry, SessionSource,
-    SessionsQuery,
+    SessionsListing, SessionsQuery, Title, TitleSource,
 };
 use session_core::*;
 
@@ -101,6 +101,20 @@ async fn a_session_that_a_record_names_has_its_key_and_says_whether_it_is_in_for
     let listing = with(&bench.lifecycle, "scripted", &shelf).list(&SessionsQuery::default()).await.unwrap();
     let keys: Vec<_> = listing.sessions.iter().map(|listed| (listed.key.clone(), listed.bound)).collect();
     assert_eq!(keys, [(None, false), (Some(key()), true), (Some(key()), false)]);
+    // What the mailbox calls its session is its title, where its file has none that somebody gave.
+    let title = |listing: &SessionsListing, at: usize| listing.sessions[at].entry.title.clone();
+    let name = Title { text: "agent/issue-42".into(), source: TitleSource::Given };
+    assert_eq!([0, 1, 2].map(|at| title(&listing, at)), [None, Some(name.clone()), None]);
+    let titled = |source| {
+        let place = SessionSource { path: second.into(), state_dir: None };
+        let mut entry = SessionEntry::new(NativeId::new(second), place);
+        entry.title = Some(Title { text: "of its file".into(), source });
+        with(&bench.lifecycle, "scripted", &Shelf { others: vec![entry], ..Shelf::default() })
+    };
+    for (source, text) in [(TitleSource::Agent, "agent/issue-42"), (TitleSource::Given, "of its file")] {
+        let listing = titled(source).list(&SessionsQuery::default()).await.unwrap();
+        assert_eq!(title(&listing, 0).unwrap().text, text, "{source:?}");
+    }
     // The same id of another agent is another session.
     let stranger = with(&bench.lifecycle, "stranger", &shelf);
     let query = SessionsQuery { agents: vec![AgentId::new("stranger").unwrap()], ..Default::default() };

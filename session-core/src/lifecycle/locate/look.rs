@@ -194,10 +194,11 @@ impl Lifecycle {
         let named = named.filter(|(of, _)| state.is_none_or(|(key, _)| key == of));
         let bound = named.is_some_and(|(_, bound)| *bound);
         let key = state.map(|(key, _)| key).or(named.map(|(of, _)| of)).cloned();
-        entries
-            .into_iter()
-            .map(|entry| ListedSession { agent: agent.clone(), key: key.clone(), bound, entry })
-            .collect()
+        let listed = |mut entry| {
+            search.known.entitle(key.as_ref(), bound, &mut entry);
+            ListedSession { agent: agent.clone(), key: key.clone(), bound, entry }
+        };
+        entries.into_iter().map(listed).collect()
     }
 }
 
