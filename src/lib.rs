@@ -75,3 +75,20 @@ pub mod process {
 pub mod transcript {
     pub use session_transcript::{FileCatalog, Follow, Followed};
 }
+
+/// What the guides show is compiled with the tests.
+#[cfg(all(
+    doctest,
+    feature = "adapter-claude",
+    feature = "adapter-codex",
+    feature = "adapter-opencode",
+    feature = "session-store-fs"
+))]
+mod guides {
+    #[doc = include_str!("../docs/guides/mailbox.md")]
+    mod mailbox {}
+    #[doc = include_str!("../docs/guides/resume-paths.md")]
+    mod resume_paths {}
+    #[doc = include_str!("../docs/guides/sandboxes.md")]
+    mod sandboxes {}
+}
