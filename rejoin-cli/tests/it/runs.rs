@@ -37,6 +37,8 @@ fn the_second_run_of_a_mailbox_continues_the_first() {
     assert_eq!(second["why"], Value::Null);
     let listed = rejoin(&machine, &["list", "--json"]).ok().json();
     let listed = &listed["sessions"][0];
+    let shown = rejoin(&machine, &["show", "issue-42"]).ok();
+    assert!(shown.stdout.starts_with("login\n"), "{shown:?}");
     assert_eq!((&listed["title"], &listed["bound"]), (&"login".into(), &true.into()), "{listed}");
     assert!(machine.store().join(".agent-sessions/records").is_dir(), "the store is the user's own");
 }
