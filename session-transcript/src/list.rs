@@ -112,8 +112,9 @@ impl Lister<'_> {
         while !rest.is_empty() {
             let (now, later) = rest.split_at(step.min(rest.len()));
             let mut unknown = Vec::new();
+            let grain = if self.index.is_some() { INDEXED } else { usize::MAX };
             let indexed =
-                pool::map(now, INDEXED, || (), |(), copies| listed(&reader, &files[copies.clone()], query));
+                pool::map(now, grain, || (), |(), copies| listed(&reader, &files[copies.clone()], query));
             for (copies, examined) in now.iter().zip(indexed) {
                 match examined {
                     Some(mut examined) => {
