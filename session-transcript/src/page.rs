@@ -23,6 +23,9 @@ use crate::opened::Opened;
 /// How often a page goes on for turns that were written again, and left out.
 const ROUNDS: usize = 64;
 
+/// After how many notices a page ends: a file of nothing but damage has one for every line.
+const NOTICES: usize = 4096;
+
 /// How much a page may hold.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
@@ -163,7 +166,7 @@ impl Transcript<'_> {
                 }
             }
             bytes += line.text.map_or(0, |text| text.len() as u64);
-            if bytes > limits.bytes && !entries.is_empty() {
+            if bytes > limits.bytes && !entries.is_empty() || notices.len() >= NOTICES {
                 notices.push(self.notice(begin, NoticeKind::LimitReached));
                 break;
             }
@@ -216,7 +219,7 @@ impl Transcript<'_> {
         while left > 0 {
             let Some(line) = lines.next()? else { break };
             bytes += line.text.map_or(0, |text| text.len() as u64);
-            if bytes > limits.bytes && !entries.is_empty() {
+            if bytes > limits.bytes && !entries.is_empty() || notices.len() >= NOTICES {
                 notices.push(self.notice(end, NoticeKind::LimitReached));
                 break;
             }
