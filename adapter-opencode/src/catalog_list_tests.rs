@@ -5,8 +5,8 @@ use std::path::Path;
 use rusqlite::Connection;
 use session_core::error::CatalogError;
 use session_core::history::{
-    Ancestor, Descent, ListQuery, Listing, NoticeKind, Resumability, Scope, SessionKind, TitleSource,
-    Unresumable,
+    Ancestor, Descent, ListQuery, Listing, NoticeKind, Resumability, Scope, SessionEntry, SessionKind,
+    TitleSource, Unresumable,
 };
 use session_core::{EnvMap, NativeId, SessionCatalog as _, Usage};
 
@@ -286,4 +286,15 @@ async fn a_session_that_may_lie_in_an_unread_store_is_not_called_missing() {
     assert_eq!(error.path, home.path("opencode.db"));
     home.tree_session("ses_1", "old", T);
     assert_eq!(home.catalog().find(&NativeId::new("ses_1"), None).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_title_is_as_long_as_a_list_shows() {
+    let (home, long) = (Home::new(), "é".repeat(2000));
+    let rows =
+        [session("ses_1", &long, T), user("msg_1", "ses_1", T, "hi"), reply("msg_2", "ses_1", T, 1, "a")];
+    home.database("opencode.db", SCHEMAS[0].0, &rows);
+    let listing = home.list().await;
+    let title = listing.sessions[0].title.as_ref().unwrap();
+    assert_eq!(title.text, long[..SessionEntry::PROMPT]);
 }

@@ -57,6 +57,8 @@ pub enum Refusal {
     NotPlain,
     /// A run of its key is under way.
     Busy,
+    /// The record of its key cannot be read, for this reason: its new folder could not be noted.
+    RecordUnreadable(String),
     /// Nobody here can, for this reason.
     Unsupported(String),
 }

@@ -28,6 +28,7 @@ pub(crate) use self::glance::{Buffers, FIRST};
 use self::head::Inherited;
 use self::marks::Marks;
 use self::notes::Notes;
+pub(crate) use self::notes::cut;
 use self::part::{Part, Tail};
 pub(crate) use self::replies::Replies;
 pub(crate) use self::row::Row;

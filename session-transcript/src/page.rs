@@ -13,6 +13,7 @@ use session_core::history::{
     Cursor, Entry, EntryKind, Located, Notice, NoticeKind, PageQuery, Span, TranscriptPage,
 };
 
+use self::again::Repeats;
 pub(crate) use self::cursor::{Spot, Stale};
 pub(crate) use self::lineage::page as page_of;
 pub(crate) use self::lines::{Backwards, Forwards, Line, read_at};
@@ -21,6 +22,9 @@ use crate::opened::Opened;
 
 /// How often a page goes on for turns that were written again, and left out.
 const ROUNDS: usize = 64;
+
+/// After how many notices a page ends: a file of nothing but damage has one for every line.
+const NOTICES: usize = 4096;
 
 /// How much a page may hold.
 #[derive(Debug, Clone, Copy)]
@@ -162,7 +166,7 @@ impl Transcript<'_> {
                 }
             }
             bytes += line.text.map_or(0, |text| text.len() as u64);
-            if bytes > limits.bytes && !entries.is_empty() {
+            if bytes > limits.bytes && !entries.is_empty() || notices.len() >= NOTICES {
                 notices.push(self.notice(begin, NoticeKind::LimitReached));
                 break;
             }
@@ -192,10 +196,11 @@ impl Transcript<'_> {
     fn leave_out_again(self, before: bool, entries: &mut Vec<Located>) -> io::Result<usize> {
         // Only a compaction writes much again, and says so behind it.
         let looks = before || entries.iter().any(|it| is_compaction(&it.entry));
-        let again = again::repeats(self, looks, entries.iter().rev())?;
+        let mut repeats = Repeats::new(self, looks);
+        repeats.tell(&entries.iter().rev().collect::<Vec<_>>())?;
         let turns = |entries: &[Located]| entries.iter().filter(|it| it.entry.begins_turn()).count();
         let all = turns(entries);
-        retain(entries, again.into_iter().rev());
+        retain(entries, repeats.told().into_iter().rev());
         Ok(all - turns(entries))
     }
 
@@ -210,28 +215,28 @@ impl Transcript<'_> {
         let mut lines = Forwards::new(&self.opened.file, begin, end, limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
         let (mut bytes, mut end) = (0, begin);
-        let leave_out = |entries: &mut Vec<Located>| {
-            retain(entries, again::repeats(self, true, entries.iter())?.into_iter());
-            Ok::<_, io::Error>(entries.len())
-        };
-        while entries.len() < records || leave_out(&mut entries)? < records {
+        let (mut repeats, mut left) = (Repeats::new(self, true), records);
+        while left > 0 {
             let Some(line) = lines.next()? else { break };
             bytes += line.text.map_or(0, |text| text.len() as u64);
-            if bytes > limits.bytes && !entries.is_empty() {
+            if bytes > limits.bytes && !entries.is_empty() || notices.len() >= NOTICES {
                 notices.push(self.notice(end, NoticeKind::LimitReached));
                 break;
             }
             let (open, too_long) = (!line.ended, line.text.is_none());
             let next = line.offset + line.length + u64::from(line.ended);
             match self.read(line, &mut notices) {
-                Read::Entry(offset, length, entry) => entries.push(self.located(offset, length, entry)),
+                Read::Entry(offset, length, entry) => {
+                    entries.push(self.located(offset, length, entry));
+                    left -= usize::from(!repeats.tell(&entries)?);
+                }
                 // It may be completed. One that is too long is left out in any case.
                 Read::Nothing if open && !too_long => break,
                 Read::Nothing | Read::Blank => {}
             }
             end = next;
         }
-        leave_out(&mut entries)?;
+        retain(&mut entries, repeats.told().into_iter());
         let before = (begin > 0).then(|| self.cursor(begin)).transpose()?;
         Ok(TranscriptPage { entries, before, after: Some(self.cursor(end)?), notices })
     }

@@ -8,6 +8,7 @@ use session_core::history::{Notice, SessionEntry, Title};
 use session_core::{NativeId, TranscriptFormat};
 
 use crate::find::{Found, open};
+use crate::fold::cut;
 use crate::lines::{Line, each_line};
 use crate::walk::notice;
 
@@ -62,10 +63,11 @@ impl Titles {
         self.0.get(id).filter(|title| !title.text.is_empty())
     }
 
-    /// Gives a session the title that it has there.
+    /// Gives a session the title that it has there, as far as a list shows it.
     pub(crate) fn give(&self, entry: &mut SessionEntry) {
         if let Some(title) = self.0.get(&entry.id) {
-            entry.title = Some(title).filter(|title| !title.text.is_empty()).cloned();
+            let shown = Title { text: cut(&title.text).to_owned(), source: title.source };
+            entry.title = Some(shown).filter(|title| !title.text.is_empty());
         }
     }
 }

@@ -142,6 +142,7 @@ fn reason(refusal: &Refusal) -> String {
         Refusal::TargetDiffers { path } => format!("another file has its place: {}", path.display()),
         Refusal::Packed => "it is packed".to_owned(),
         Refusal::NotPlain => "its file is reached through a link, or has another name".to_owned(),
+        Refusal::RecordUnreadable(why) => format!("the record of its mailbox cannot be read: {why}"),
         Refusal::Unsupported(why) => why.clone(),
         _ => "it cannot be".to_owned(),
     }

@@ -39,6 +39,12 @@ impl Known {
             entry.title = Some(Title { text: name.clone(), source: TitleSource::Given });
         }
     }
+
+    /// Whose a session is, and whether it is the one in force. `key`: what lies in the state dir of one is that one's,
+    /// whatever another record says of the same id.
+    fn named(&self, of: &(AgentId, NativeId), key: Option<&SessionKey>) -> Option<&(SessionKey, bool)> {
+        self.sessions.get(of).filter(|(of, _)| key.is_none_or(|key| key == of))
+    }
 }
 
 impl Lifecycle {
@@ -193,20 +199,24 @@ async fn add(
     listing.more |= found.more;
     listing.notices.extend(found.notices);
     listing.filed_in.extend(found.filed_in);
-    let moved = moved_into(catalog, query, agent, &found.sessions, known).await?;
+    // What is there is told, whether or not the rest can be found.
+    let (moved, failed) = match moved_into(catalog, query, agent, &found.sessions, key, known).await {
+        Ok(moved) => (moved, None),
+        Err(error) => (Vec::new(), Some(error)),
+    };
     listing.sessions.extend(found.sessions.into_iter().chain(moved).map(|mut entry| {
         let of = (agent.clone(), entry.id.clone());
-        // Its file still tells of the old folder.
-        entry.last_cwd = known.moved.get(&of).cloned().or(entry.last_cwd);
-        let named = known.sessions.get(&of);
-        // What lies in a key's state dir is the key's, whatever another record says of the same id.
-        let named = named.filter(|(of, _)| key.is_none_or(|key| key == of));
+        let named = known.named(&of, key);
         let bound = named.is_some_and(|(_, bound)| *bound);
+        if bound && let Some(folder) = known.moved.get(&of) {
+            // Its file still tells of the old folder.
+            entry.last_cwd = Some(folder.clone());
+        }
         let key = key.or(named.map(|(of, _)| of));
         known.entitle(key, bound, &mut entry);
         ListedSession { agent: agent.clone(), key: key.cloned(), bound, entry }
     }));
-    Ok(())
+    failed.map_or(Ok(()), Err)
 }
 
 /// Sessions that were relocated into a folder of the scope, and whose files do not tell of it.
@@ -215,14 +225,16 @@ async fn moved_into(
     query: &ListQuery,
     agent: &AgentId,
     found: &[SessionEntry],
+    key: Option<&SessionKey>,
     known: &Known,
 ) -> Result<Vec<SessionEntry>, CatalogError> {
     let mut missing = Vec::new();
     if query.scope == Scope::All {
         return Ok(missing);
     }
-    for ((of, id), folder) in &known.moved {
-        if of != agent || !query.scope.holds(folder) || found.iter().any(|entry| entry.id == *id) {
+    for (moved @ (of, id), folder) in &known.moved {
+        let is_here = of == agent && query.scope.holds(folder) && known.named(moved, key).is_some();
+        if !is_here || found.iter().any(|entry| entry.id == *id) {
             continue;
         }
         let files = match catalog.find(id, query.state_dir.as_deref()).await {

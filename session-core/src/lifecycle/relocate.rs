@@ -123,11 +123,12 @@ impl Lifecycle {
         }
         let session = &prepared.wish.session;
         let held = match &session.key {
-            Some(key) if session.bound => match self.hold_record(key, session).await? {
+            // Of a session of the past nothing is noted; but a record that cannot be read binds who knows which.
+            Some(key) => match self.hold_record(key, session).await? {
                 Ok(held) => held,
                 Err(refusal) => return Ok(Relocated::Refused(refusal)),
             },
-            _ => None,
+            None => None,
         };
         let cwd = prepared.to.path.as_path().unwrap_or(&prepared.wish.to);
         let query = prepared.query(cwd);
@@ -140,7 +141,7 @@ impl Lifecycle {
         Ok(done)
     }
 
-    /// The record that binds the session, held; `None` where it binds another one by now.
+    /// The record that binds the session, held; `None` where there is none, or it binds another one.
     async fn hold_record(
         &self,
         key: &SessionKey,
@@ -153,7 +154,14 @@ impl Lifecycle {
         };
         let stored = self.store.load(key).await.map_err(HistoryError::Store)?;
         let Some(Stored { document, revision }) = stored else { return Ok(Ok(None)) };
-        let codec::Decoded::Record(record) = codec::decode(&document, key) else { return Ok(Ok(None)) };
+        let record = match codec::decode(&document, key) {
+            codec::Decoded::Record(record) => record,
+            codec::Decoded::Newer(format) => {
+                let why = format!("a newer version wrote it, in format {format}");
+                return Ok(Err(Refusal::RecordUnreadable(why)));
+            }
+            codec::Decoded::Corrupt(why) => return Ok(Err(Refusal::RecordUnreadable(why))),
+        };
         // What a dead runner left may still run.
         if record.in_flight.is_some() {
             return Ok(Err(Refusal::Busy));

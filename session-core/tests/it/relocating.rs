@@ -1,6 +1,7 @@
 //! Relocation: what is asked of a catalog, what is noted, and what the cases of moved folders come to.
 
 mod in_place;
+mod records;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

@@ -214,7 +214,7 @@ fn set(known: &mut Option<String>, said: Option<&str>) {
 }
 
 /// As much of it as a list shows.
-pub(super) fn cut(text: &str) -> &str {
+pub(crate) fn cut(text: &str) -> &str {
     let mut end = text.len().min(SessionEntry::PROMPT);
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -2,7 +2,9 @@
 //! under other ids. They are no turns of their own, so a page leaves them out. Whether one stands earlier in the file is looked
 //! up by its time, in a bounded number of reads however large the file is: of files up to some 64 MB, each is found.
 
+use std::borrow::Borrow;
 use std::io;
+use std::ops::Range;
 
 use session_core::Timestamp;
 use session_core::history::{Entry, EntryKind, Located, Span};
@@ -35,49 +37,87 @@ struct Message {
     print: u64,
 }
 
-/// Which of these records, in the order of the file, stand in it before; `looks`: also anywhere before the first one.
-pub(super) fn repeats<'e>(
-    transcript: Transcript<'_>,
+/// Tells which records, in the order of the file, stand in it before.
+#[derive(Debug)]
+pub(super) struct Repeats<'t> {
+    transcript: Transcript<'t>,
+    /// Whether they are also looked for anywhere before the first one.
     looks: bool,
-    entries: impl Iterator<Item = &'e Located>,
-) -> io::Result<Vec<bool>> {
-    // Of the first one, it is not known what came before it.
-    let (mut latest, mut again, mut ahead, mut in_vain, mut looked) = (None, looks, None, 0, 0);
-    let mut previous: Option<&Entry> = None;
-    let mut all = Vec::new();
-    for Located { entry, span, .. } in entries {
-        let (Some(time), Some(span), true) = (entry.time, span, is_message(entry)) else {
-            all.push(false);
-            continue;
-        };
-        // A line that was written twice.
-        let twice = previous.is_some_and(|it| it.id.is_some() && it == entry);
-        previous = Some(entry);
-        if twice {
-            all.push(true);
-            continue;
+    latest: Option<Timestamp>,
+    /// What was said of the last message. Of the first one, it is not known what came before it.
+    again: bool,
+    /// What follows the one that was found last.
+    ahead: Option<Forwards<'t>>,
+    in_vain: usize,
+    looked: usize,
+    /// Which record was the last message.
+    previous: Option<usize>,
+    told: Vec<bool>,
+}
+
+impl<'t> Repeats<'t> {
+    pub(super) const fn new(transcript: Transcript<'t>, looks: bool) -> Self {
+        Self {
+            transcript,
+            looks,
+            latest: None,
+            again: looks,
+            ahead: None,
+            in_vain: 0,
+            looked: 0,
+            previous: None,
+            told: Vec::new(),
         }
-        if looks && (again || latest > Some(time)) {
-            again = match message(transcript, *span)? {
-                Some(message) => {
-                    is_next(transcript, message, ahead.as_mut())?
-                        || in_vain < IN_VAIN && looked < LOOKS && {
-                            looked += 1;
-                            let original = earlier(transcript, message)?;
-                            ahead = original.map(|it| lines(transcript, it + 1, transcript.opened.size));
-                            in_vain += usize::from(original.is_none());
-                            original.is_some()
-                        }
+    }
+
+    /// Tells it of those that were added since the last time, and whether the last one is a repeat.
+    pub(super) fn tell<L: Borrow<Located>>(&mut self, entries: &[L]) -> io::Result<bool> {
+        for at in self.told.len()..entries.len() {
+            let Located { entry, span, .. } = entries[at].borrow();
+            let told = match (entry.time, span, is_message(entry)) {
+                (Some(time), Some(span), true) => {
+                    let previous = self.previous.replace(at).map(|at| &entries[at].borrow().entry);
+                    // A line that was written twice.
+                    previous.is_some_and(|it| it.id.is_some() && it == entry) || self.is_again(time, *span)?
                 }
+                _ => false,
+            };
+            self.told.push(told);
+        }
+        Ok(self.told.last().copied().unwrap_or_default())
+    }
+
+    /// What was told of each.
+    pub(super) fn told(self) -> Vec<bool> {
+        self.told
+    }
+
+    fn is_again(&mut self, time: Timestamp, span: Span) -> io::Result<bool> {
+        if self.looks && (self.again || self.latest > Some(time)) {
+            self.again = match message(self.transcript, span)? {
+                Some(message) => self.is_found(message)?,
                 None => false,
             };
         }
-        if !again {
-            latest = Some(time);
+        if !self.again {
+            self.latest = Some(time);
         }
-        all.push(again);
+        Ok(self.again)
     }
-    Ok(all)
+
+    fn is_found(&mut self, message: Message) -> io::Result<bool> {
+        if is_next(self.transcript, message, self.ahead.as_mut())? {
+            return Ok(true);
+        }
+        if self.in_vain == IN_VAIN || self.looked == LOOKS {
+            return Ok(false);
+        }
+        self.looked += 1;
+        let original = earlier(self.transcript, message)?;
+        self.ahead = original.map(|it| lines(self.transcript, it + 1, self.transcript.opened.size));
+        self.in_vain += usize::from(original.is_none());
+        Ok(original.is_some())
+    }
 }
 
 const fn is_message(entry: &Entry) -> bool {
@@ -132,7 +172,7 @@ fn earlier(transcript: Transcript<'_>, message: Message) -> io::Result<Option<u6
                 } else {
                     (offset, place)
                 };
-                if let Some(found) = read_on(lines(transcript, from, to), transcript, message)? {
+                if let Some(found) = read_on(transcript, from..to, message)? {
                     return Ok(Some(found));
                 }
             }
@@ -174,16 +214,18 @@ fn closer(transcript: Transcript<'_>, mut low: u64, mut high: u64, message: Mess
     Ok(low)
 }
 
-/// Reads on until it is found, or times are past it or fall.
-fn read_on(mut lines: Forwards<'_>, transcript: Transcript<'_>, message: Message) -> io::Result<Option<u64>> {
-    let (mut begin, mut before) = (None, None);
-    while let Some(line) = lines.next()? {
-        let far = line.offset - *begin.get_or_insert(line.offset) > ON;
+/// Reads on until it is found, or times are past it or fall, or a line begins too far from the first one.
+fn read_on(transcript: Transcript<'_>, range: Range<u64>, message: Message) -> io::Result<Option<u64>> {
+    let farthest = range.start + ON;
+    // So far that what begins before can be read to its end.
+    let to = range.end.min(farthest + Limits::PAGE.line as u64);
+    let (mut lines, mut before) = (lines(transcript, range.start, to), None);
+    while let Some(line) = lines.next()?.filter(|line| line.offset <= farthest) {
         let Some(here) = of_line(transcript, line) else { continue };
         if here.time == message.time && here.print == message.print {
             return Ok(Some(here.offset));
         }
-        if far || here.time > message.time || before > Some(here.time) {
+        if here.time > message.time || before > Some(here.time) {
             break;
         }
         before = Some(here.time);

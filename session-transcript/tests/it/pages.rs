@@ -243,6 +243,32 @@ async fn a_page_that_would_be_too_large_stops_and_says_where_to_go_on() {
 }
 
 #[tokio::test]
+async fn damage_of_any_length_is_told_in_pages_that_lead_on_in_both_directions() {
+    let desk = Desk::new(talk(1));
+    let mut after = desk.last(9).await.after;
+    desk.append(&("x\n".repeat(10_000) + "{\"p\":\"last\"}\n"));
+    let is_short = |page: &TranscriptPage| page.notices.len() < 5000;
+    let mut all = Vec::new();
+    let mut page = desk.last(9).await;
+    while let Some(cursor) = page.before.take() {
+        assert!(is_short(&page));
+        all.splice(0..0, texts(&page));
+        page = desk.page(PageQuery::Before { cursor, turns: 9 }).await;
+    }
+    all.splice(0..0, texts(&page));
+    assert_eq!(all, ["n head", "p 0", "a ", "p last"]);
+    let (mut added, mut skipped) = (Vec::new(), 0);
+    while let Some(cursor) = after.take() {
+        let page = desk.after(&cursor).await;
+        assert!(is_short(&page));
+        added.extend(texts(&page));
+        skipped += notices(&page).iter().filter(|(_, kind)| *kind == NoticeKind::SkippedLine).count();
+        after = page.after.filter(|next| *next != cursor);
+    }
+    assert_eq!((added, skipped), (vec!["p last".to_owned()], 10_000));
+}
+
+#[tokio::test]
 async fn a_cursor_that_does_not_fit_is_refused_and_says_why() {
     let desk = Desk::new(talk(20));
     let cursor = desk.last(3).await.before.unwrap();

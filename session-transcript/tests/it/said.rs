@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use session_core::history::{
-    Hit, HitPlace, ListQuery, NoticeKind, Scope, SearchQuery, Searched, SessionSource,
+    Hit, HitPlace, ListQuery, NoticeKind, Scope, SearchQuery, Searched, SessionEntry, SessionSource,
 };
 use session_core::{NativeId, SessionCatalog as _};
 use session_transcript::FileCatalog;
@@ -179,6 +179,18 @@ async fn a_title_beside_the_files_is_found_once() {
     fs::write(shelf.dir().join("titles"), "{\"s\":\"old word\"}\n{\"s\":\"a word\"}\n{\"gone\":\"word\"}\n")
         .unwrap();
     assert_eq!(shelf.hits(&["word"]).await, found(&[("s", "a word")]));
+}
+
+#[tokio::test]
+async fn a_title_beside_the_files_is_as_long_as_a_list_shows() {
+    let shelf = Shelf::new();
+    shelf.write("s.jsonl", "{\"p\":\"hi\"}\n", 1);
+    let long = "é".repeat(2000);
+    fs::write(shelf.dir().join("titles"), format!("{{\"s\":\"{long}\"}}\n")).unwrap();
+    let query = ListQuery { state_dir: Some(shelf.dir().to_owned()), ..ListQuery::default() };
+    let listing = FileCatalog::new(Talk).list(&query).await.unwrap();
+    let title = listing.sessions[0].title.as_ref().unwrap();
+    assert_eq!(title.text, long[..SessionEntry::PROMPT]);
 }
 
 #[tokio::test]

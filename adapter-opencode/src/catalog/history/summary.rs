@@ -237,7 +237,8 @@ impl Summary {
         let mut entry = SessionEntry::new(NativeId::new(&self.own.id), source);
         let time = |millis: Option<f64>| -> Option<Timestamp> { RawTime::Number(millis?).read() };
         let words = |prompt: &Option<(String, String)>| prompt.as_ref().map(|(_, words)| words.clone());
-        entry.title = self.title();
+        let shown = |title: Title| Title { text: cut(&title.text, SessionEntry::PROMPT), ..title };
+        entry.title = self.title().map(shown);
         entry.first_prompt = words(&self.first);
         entry.last_prompt = words(&self.last);
         entry.cwd = self.cwd();
