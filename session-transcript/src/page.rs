@@ -210,28 +210,34 @@ impl Transcript<'_> {
         let mut lines = Forwards::new(&self.opened.file, begin, end, limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
         let (mut bytes, mut end) = (0, begin);
-        let leave_out = |entries: &mut Vec<Located>| {
-            retain(entries, again::repeats(self, true, entries.iter())?.into_iter());
-            Ok::<_, io::Error>(entries.len())
-        };
-        while entries.len() < records || leave_out(&mut entries)? < records {
+        let (mut again, mut previous, mut any) = (again::Again::new(self, true), None, false);
+        while entries.len() < records {
             let Some(line) = lines.next()? else { break };
             bytes += line.text.map_or(0, |text| text.len() as u64);
-            if bytes > limits.bytes && !entries.is_empty() {
+            if bytes > limits.bytes && any {
                 notices.push(self.notice(end, NoticeKind::LimitReached));
                 break;
             }
             let (open, too_long) = (!line.ended, line.text.is_none());
             let next = line.offset + line.length + u64::from(line.ended);
             match self.read(line, &mut notices) {
-                Read::Entry(offset, length, entry) => entries.push(self.located(offset, length, entry)),
+                Read::Entry(offset, length, entry) => {
+                    any = true;
+                    let located = self.located(offset, length, entry);
+                    let before = previous.map(|at: usize| &entries[at]).map(|it: &Located| &it.entry);
+                    if !again.is_again(before, &located)? {
+                        if again::is_message(&located.entry) {
+                            previous = Some(entries.len());
+                        }
+                        entries.push(located);
+                    }
+                }
                 // It may be completed. One that is too long is left out in any case.
                 Read::Nothing if open && !too_long => break,
                 Read::Nothing | Read::Blank => {}
             }
             end = next;
         }
-        leave_out(&mut entries)?;
         let before = (begin > 0).then(|| self.cursor(begin)).transpose()?;
         Ok(TranscriptPage { entries, before, after: Some(self.cursor(end)?), notices })
     }

@@ -35,52 +35,82 @@ struct Message {
     print: u64,
 }
 
+/// Tells of records, one after the other in the order of the file, which of them stand in it before.
+pub(super) struct Again<'t> {
+    transcript: Transcript<'t>,
+    /// Whether also anything before the first one is looked at.
+    looks: bool,
+    latest: Option<Timestamp>,
+    again: bool,
+    ahead: Option<Forwards<'t>>,
+    in_vain: usize,
+    looked: usize,
+}
+
+impl<'t> Again<'t> {
+    pub(super) const fn new(transcript: Transcript<'t>, looks: bool) -> Self {
+        // Of the first one, it is not known what came before it.
+        Self { transcript, looks, latest: None, again: looks, ahead: None, in_vain: 0, looked: 0 }
+    }
+
+    /// Whether it stands before; `previous`: the message that came before it.
+    pub(super) fn is_again(&mut self, previous: Option<&Entry>, located: &Located) -> io::Result<bool> {
+        let Located { entry, span, .. } = located;
+        let (Some(time), Some(span), true) = (entry.time, span, is_message(entry)) else { return Ok(false) };
+        // A line that was written twice.
+        if previous.is_some_and(|it| it.id.is_some() && it == entry) {
+            return Ok(true);
+        }
+        if self.looks && (self.again || self.latest > Some(time)) {
+            self.again = match message(self.transcript, *span)? {
+                Some(message) => {
+                    is_next(self.transcript, message, self.ahead.as_mut())? || self.is_earlier(message)?
+                }
+                None => false,
+            };
+        }
+        if !self.again {
+            self.latest = Some(time);
+        }
+        Ok(self.again)
+    }
+
+    fn is_earlier(&mut self, message: Message) -> io::Result<bool> {
+        if self.in_vain >= IN_VAIN || self.looked >= LOOKS {
+            return Ok(false);
+        }
+        self.looked += 1;
+        let mut original = earlier(self.transcript, message)?;
+        if let Some(it) = original
+            && !other_times_between(self.transcript, it, message)?
+        {
+            original = None;
+        }
+        self.ahead = original.map(|it| lines(self.transcript, it + 1, self.transcript.opened.size));
+        self.in_vain += usize::from(original.is_none());
+        Ok(original.is_some())
+    }
+}
+
 /// Which of these records, in the order of the file, stand in it before; `looks`: also anywhere before the first one.
 pub(super) fn repeats<'e>(
     transcript: Transcript<'_>,
     looks: bool,
     entries: impl Iterator<Item = &'e Located>,
 ) -> io::Result<Vec<bool>> {
-    // Of the first one, it is not known what came before it.
-    let (mut latest, mut again, mut ahead, mut in_vain, mut looked) = (None, looks, None, 0, 0);
-    let mut previous: Option<&Entry> = None;
-    let mut all = Vec::new();
-    for Located { entry, span, .. } in entries {
-        let (Some(time), Some(span), true) = (entry.time, span, is_message(entry)) else {
-            all.push(false);
-            continue;
-        };
-        // A line that was written twice.
-        let twice = previous.is_some_and(|it| it.id.is_some() && it == entry);
-        previous = Some(entry);
-        if twice {
-            all.push(true);
-            continue;
-        }
-        if looks && (again || latest > Some(time)) {
-            again = match message(transcript, *span)? {
-                Some(message) => {
-                    is_next(transcript, message, ahead.as_mut())?
-                        || in_vain < IN_VAIN && looked < LOOKS && {
-                            looked += 1;
-                            let original = earlier(transcript, message)?;
-                            ahead = original.map(|it| lines(transcript, it + 1, transcript.opened.size));
-                            in_vain += usize::from(original.is_none());
-                            original.is_some()
-                        }
-                }
-                None => false,
-            };
-        }
-        if !again {
-            latest = Some(time);
-        }
-        all.push(again);
-    }
-    Ok(all)
+    let (mut again, mut previous) = (Again::new(transcript, looks), None);
+    entries
+        .map(|located| {
+            let is_again = again.is_again(previous, located)?;
+            if is_message(&located.entry) {
+                previous = Some(&located.entry);
+            }
+            Ok(is_again)
+        })
+        .collect()
 }
 
-const fn is_message(entry: &Entry) -> bool {
+pub(super) const fn is_message(entry: &Entry) -> bool {
     use EntryKind::{CompactSummary, Prompt, Reply, Returned};
     matches!(entry.kind, Prompt(_) | Reply(_) | Returned(_) | CompactSummary(_)) && !entry.sidechain
 }
@@ -174,19 +204,38 @@ fn closer(transcript: Transcript<'_>, mut low: u64, mut high: u64, message: Mess
     Ok(low)
 }
 
-/// Reads on until it is found, or times are past it or fall.
+/// Reads on until it is found, or times are past it or fall: from there on, only as far as places lie apart, between which
+/// something may have been written again.
 fn read_on(mut lines: Forwards<'_>, transcript: Transcript<'_>, message: Message) -> io::Result<Option<u64>> {
-    let (mut begin, mut before) = (None, None);
+    let (mut begin, mut before, mut past) = (None, None, None);
     while let Some(line) = lines.next()? {
         let far = line.offset - *begin.get_or_insert(line.offset) > ON;
         let Some(here) = of_line(transcript, line) else { continue };
         if here.time == message.time && here.print == message.print {
             return Ok(Some(here.offset));
         }
-        if far || here.time > message.time || before > Some(here.time) {
+        if here.time > message.time || before > Some(here.time) {
+            past.get_or_insert(here.offset);
+        }
+        if far || past.is_some_and(|past| here.offset - past > APART) {
             break;
         }
         before = Some(here.time);
     }
     Ok(None)
+}
+
+/// Whether something of another time stands between an original and what may be written again: if not, times are too coarse
+/// to tell it from another message that says the same.
+fn other_times_between(transcript: Transcript<'_>, original: u64, message: Message) -> io::Result<bool> {
+    let mut lines = lines(transcript, original, message.offset);
+    while let Some(line) = lines.next()? {
+        if line.offset - original > ON {
+            break;
+        }
+        if of_line(transcript, line).is_some_and(|it| it.time != message.time) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
