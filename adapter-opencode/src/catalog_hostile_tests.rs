@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use super::places::make_tree;
+use session_core::history::{PageQuery, SessionSource};
+
 use super::*;
 use crate::catalog::tree::Budget;
 
@@ -268,4 +270,28 @@ async fn no_journal_is_played_back_and_none_is_left_for_another_database() {
     assert!(!connect::beside(&to, "-journal").exists());
     let aside = connect::beside(&to, ".aside-1-journal");
     assert_eq!(std::fs::read_to_string(aside).unwrap(), "of another", "nothing is lost");
+}
+
+#[tokio::test]
+async fn ids_of_messages_that_are_no_text_end_no_page_and_lead_in_no_circle() {
+    let stage = Stage::with_session("1.18.33");
+    for (n, id) in ["x'6d73675f3261'", "CAST(x'6d73675f3080' AS TEXT)", "CAST(x'6d73675f32ff' AS TEXT)"]
+        .iter()
+        .enumerate()
+    {
+        stage.change(&format!(
+            "INSERT INTO message SELECT {id}, session_id, {n}, {n}, data FROM message WHERE id = 'msg_3'"
+        ));
+    }
+    let id = NativeId::new(S1);
+    let source = SessionSource { path: stage.database(), state_dir: Some(stage.dir.path().to_owned()) };
+    let (mut seen, mut query) = (Vec::new(), PageQuery::Last { turns: 1 });
+    // As often as there are messages, at most.
+    for _ in 0..8 {
+        let page = OpencodeCatalog::new(EnvMap::new()).page(&id, &source, &query).await.unwrap();
+        seen.extend(page.entries.into_iter().rev().map(|it| it.entry.id.unwrap()));
+        let Some(cursor) = page.before else { break };
+        query = PageQuery::Before { cursor, turns: 1 };
+    }
+    assert_eq!(seen, ["msg_4", "msg_3", "msg_2", "msg_1"]);
 }

@@ -13,7 +13,6 @@ use session_core::history::{
     Cursor, Entry, EntryKind, Located, Notice, NoticeKind, PageQuery, Span, TranscriptPage,
 };
 
-use self::again::Repeats;
 pub(crate) use self::cursor::{Spot, Stale};
 pub(crate) use self::lineage::page as page_of;
 pub(crate) use self::lines::{Backwards, Forwards, Line, read_at};
@@ -196,11 +195,10 @@ impl Transcript<'_> {
     fn leave_out_again(self, before: bool, entries: &mut Vec<Located>) -> io::Result<usize> {
         // Only a compaction writes much again, and says so behind it.
         let looks = before || entries.iter().any(|it| is_compaction(&it.entry));
-        let mut repeats = Repeats::new(self, looks);
-        repeats.tell(&entries.iter().rev().collect::<Vec<_>>())?;
+        let again = again::repeats(self, looks, entries.iter().rev())?;
         let turns = |entries: &[Located]| entries.iter().filter(|it| it.entry.begins_turn()).count();
         let all = turns(entries);
-        retain(entries, repeats.told().into_iter().rev());
+        retain(entries, again.into_iter().rev());
         Ok(all - turns(entries))
     }
 
@@ -215,11 +213,11 @@ impl Transcript<'_> {
         let mut lines = Forwards::new(&self.opened.file, begin, end, limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
         let (mut bytes, mut end) = (0, begin);
-        let (mut repeats, mut left) = (Repeats::new(self, true), records);
-        while left > 0 {
+        let (mut again, mut previous, mut any) = (again::Again::new(self, true), None, false);
+        while entries.len() < records {
             let Some(line) = lines.next()? else { break };
             bytes += line.text.map_or(0, |text| text.len() as u64);
-            if bytes > limits.bytes && !entries.is_empty() || notices.len() >= NOTICES {
+            if bytes > limits.bytes && any || notices.len() >= NOTICES {
                 notices.push(self.notice(end, NoticeKind::LimitReached));
                 break;
             }
@@ -227,8 +225,15 @@ impl Transcript<'_> {
             let next = line.offset + line.length + u64::from(line.ended);
             match self.read(line, &mut notices) {
                 Read::Entry(offset, length, entry) => {
-                    entries.push(self.located(offset, length, entry));
-                    left -= usize::from(!repeats.tell(&entries)?);
+                    any = true;
+                    let located = self.located(offset, length, entry);
+                    let before = previous.map(|at: usize| &entries[at]).map(|it: &Located| &it.entry);
+                    if !again.is_again(before, &located)? {
+                        if again::is_message(&located.entry) {
+                            previous = Some(entries.len());
+                        }
+                        entries.push(located);
+                    }
                 }
                 // It may be completed. One that is too long is left out in any case.
                 Read::Nothing if open && !too_long => break,
@@ -236,7 +241,6 @@ impl Transcript<'_> {
             }
             end = next;
         }
-        retain(&mut entries, repeats.told().into_iter());
         let before = (begin > 0).then(|| self.cursor(begin)).transpose()?;
         Ok(TranscriptPage { entries, before, after: Some(self.cursor(end)?), notices })
     }

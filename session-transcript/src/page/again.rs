@@ -2,7 +2,6 @@
 //! under other ids. They are no turns of their own, so a page leaves them out. Whether one stands earlier in the file is looked
 //! up by its time, in a bounded number of reads however large the file is: of files up to some 64 MB, each is found.
 
-use std::borrow::Borrow;
 use std::io;
 use std::ops::Range;
 
@@ -37,65 +36,37 @@ struct Message {
     print: u64,
 }
 
-/// Tells which records, in the order of the file, stand in it before.
-#[derive(Debug)]
-pub(super) struct Repeats<'t> {
+/// Tells of records, one after the other in the order of the file, which of them stand in it before.
+pub(super) struct Again<'t> {
     transcript: Transcript<'t>,
-    /// Whether they are also looked for anywhere before the first one.
+    /// Whether also anything before the first one is looked at.
     looks: bool,
     latest: Option<Timestamp>,
-    /// What was said of the last message. Of the first one, it is not known what came before it.
     again: bool,
-    /// What follows the one that was found last.
     ahead: Option<Forwards<'t>>,
     in_vain: usize,
     looked: usize,
-    /// Which record was the last message.
-    previous: Option<usize>,
-    told: Vec<bool>,
 }
 
-impl<'t> Repeats<'t> {
+impl<'t> Again<'t> {
     pub(super) const fn new(transcript: Transcript<'t>, looks: bool) -> Self {
-        Self {
-            transcript,
-            looks,
-            latest: None,
-            again: looks,
-            ahead: None,
-            in_vain: 0,
-            looked: 0,
-            previous: None,
-            told: Vec::new(),
+        // Of the first one, it is not known what came before it.
+        Self { transcript, looks, latest: None, again: looks, ahead: None, in_vain: 0, looked: 0 }
+    }
+
+    /// Whether it stands before; `previous`: the message that came before it.
+    pub(super) fn is_again(&mut self, previous: Option<&Entry>, located: &Located) -> io::Result<bool> {
+        let Located { entry, span, .. } = located;
+        let (Some(time), Some(span), true) = (entry.time, span, is_message(entry)) else { return Ok(false) };
+        // A line that was written twice.
+        if previous.is_some_and(|it| it.id.is_some() && it == entry) {
+            return Ok(true);
         }
-    }
-
-    /// Tells it of those that were added since the last time, and whether the last one is a repeat.
-    pub(super) fn tell<L: Borrow<Located>>(&mut self, entries: &[L]) -> io::Result<bool> {
-        for at in self.told.len()..entries.len() {
-            let Located { entry, span, .. } = entries[at].borrow();
-            let told = match (entry.time, span, is_message(entry)) {
-                (Some(time), Some(span), true) => {
-                    let previous = self.previous.replace(at).map(|at| &entries[at].borrow().entry);
-                    // A line that was written twice.
-                    previous.is_some_and(|it| it.id.is_some() && it == entry) || self.is_again(time, *span)?
-                }
-                _ => false,
-            };
-            self.told.push(told);
-        }
-        Ok(self.told.last().copied().unwrap_or_default())
-    }
-
-    /// What was told of each.
-    pub(super) fn told(self) -> Vec<bool> {
-        self.told
-    }
-
-    fn is_again(&mut self, time: Timestamp, span: Span) -> io::Result<bool> {
         if self.looks && (self.again || self.latest > Some(time)) {
-            self.again = match message(self.transcript, span)? {
-                Some(message) => self.is_found(message)?,
+            self.again = match message(self.transcript, *span)? {
+                Some(message) => {
+                    is_next(self.transcript, message, self.ahead.as_mut())? || self.is_earlier(message)?
+                }
                 None => false,
             };
         }
@@ -105,22 +76,42 @@ impl<'t> Repeats<'t> {
         Ok(self.again)
     }
 
-    fn is_found(&mut self, message: Message) -> io::Result<bool> {
-        if is_next(self.transcript, message, self.ahead.as_mut())? {
-            return Ok(true);
-        }
-        if self.in_vain == IN_VAIN || self.looked == LOOKS {
+    fn is_earlier(&mut self, message: Message) -> io::Result<bool> {
+        if self.in_vain >= IN_VAIN || self.looked >= LOOKS {
             return Ok(false);
         }
         self.looked += 1;
-        let original = earlier(self.transcript, message)?;
+        let mut original = earlier(self.transcript, message)?;
+        if let Some(it) = original
+            && !other_times_between(self.transcript, it, message)?
+        {
+            original = None;
+        }
         self.ahead = original.map(|it| lines(self.transcript, it + 1, self.transcript.opened.size));
         self.in_vain += usize::from(original.is_none());
         Ok(original.is_some())
     }
 }
 
-const fn is_message(entry: &Entry) -> bool {
+/// Which of these records, in the order of the file, stand in it before; `looks`: also anywhere before the first one.
+pub(super) fn repeats<'e>(
+    transcript: Transcript<'_>,
+    looks: bool,
+    entries: impl Iterator<Item = &'e Located>,
+) -> io::Result<Vec<bool>> {
+    let (mut again, mut previous) = (Again::new(transcript, looks), None);
+    entries
+        .map(|located| {
+            let is_again = again.is_again(previous, located)?;
+            if is_message(&located.entry) {
+                previous = Some(&located.entry);
+            }
+            Ok(is_again)
+        })
+        .collect()
+}
+
+pub(super) const fn is_message(entry: &Entry) -> bool {
     use EntryKind::{CompactSummary, Prompt, Reply, Returned};
     matches!(entry.kind, Prompt(_) | Reply(_) | Returned(_) | CompactSummary(_)) && !entry.sidechain
 }
@@ -214,21 +205,40 @@ fn closer(transcript: Transcript<'_>, mut low: u64, mut high: u64, message: Mess
     Ok(low)
 }
 
-/// Reads on until it is found, or times are past it or fall, or a line begins too far from the first one.
+/// Reads on until it is found, or a line begins too far from the first one, or times are past it or fall: from there on, only
+/// as far as places lie apart, between which something may have been written again.
 fn read_on(transcript: Transcript<'_>, range: Range<u64>, message: Message) -> io::Result<Option<u64>> {
     let farthest = range.start + ON;
     // So far that what begins before can be read to its end.
     let to = range.end.min(farthest + Limits::PAGE.line as u64);
-    let (mut lines, mut before) = (lines(transcript, range.start, to), None);
+    let (mut lines, mut before, mut past) = (lines(transcript, range.start, to), None, None);
     while let Some(line) = lines.next()?.filter(|line| line.offset <= farthest) {
         let Some(here) = of_line(transcript, line) else { continue };
         if here.time == message.time && here.print == message.print {
             return Ok(Some(here.offset));
         }
         if here.time > message.time || before > Some(here.time) {
+            past.get_or_insert(here.offset);
+        }
+        if past.is_some_and(|past| here.offset - past > APART) {
             break;
         }
         before = Some(here.time);
     }
     Ok(None)
+}
+
+/// Whether something of another time stands between an original and what may be written again: if not, times are too coarse
+/// to tell it from another message that says the same.
+fn other_times_between(transcript: Transcript<'_>, original: u64, message: Message) -> io::Result<bool> {
+    let mut lines = lines(transcript, original, message.offset);
+    while let Some(line) = lines.next()? {
+        if line.offset - original > ON {
+            break;
+        }
+        if of_line(transcript, line).is_some_and(|it| it.time != message.time) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

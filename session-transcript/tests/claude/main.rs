@@ -1,6 +1,7 @@
 //! Whole files of a real format: what is read of them, line by line and in sum.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod again;
 mod chain;
 mod corpus;
 mod damage;

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::path::{Component, Path, PathBuf};
 use std::time::Instant;
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Statement, params};
 use session_core::history::SessionSource;
 
@@ -124,13 +125,17 @@ impl Records for Database<'_> {
         };
         let mut statement = self.connection.prepare(&format!(
             "SELECT id FROM message WHERE session_id = ?1 AND {condition} AND (?3 IS NULL OR id < ?3)
-             ORDER BY id {order} LIMIT ?4"
+             ORDER BY id {order} LIMIT {MESSAGES}"
         ))?;
-        let most = i64::try_from(most).unwrap_or(MESSAGES).min(MESSAGES);
-        let mut rows = statement.query(params![self.own.id, bound, self.own.end, most])?;
+        let mut rows = statement.query(params![self.own.id, bound, self.own.end])?;
         let mut ids = Vec::new();
-        while let Some(row) = rows.next()? {
-            ids.extend(text_of(row, 0)?);
+        while ids.len() < most
+            && let Some(row) = rows.next()?
+        {
+            // Of another id, what is read of it would not be that id, nor lead on from there.
+            if let ValueRef::Text(id) = row.get_ref(0)? {
+                ids.extend(std::str::from_utf8(id).ok().map(str::to_owned));
+            }
         }
         Ok(ids)
     }
