@@ -127,7 +127,7 @@ impl Notes {
         } else {
             talk.take(facts);
         }
-        let time = facts.time.as_ref().and_then(millis);
+        let time = facts.time.as_ref().and_then(RawTime::read).map(Timestamp::as_millis);
         self.began = self.began.or(time);
         self.updated = time.or(self.updated);
         self.kind = self.kind.or(facts.kind);
@@ -220,68 +220,4 @@ pub(crate) fn cut(text: &str) -> &str {
         end -= 1;
     }
     &text[..end]
-}
-
-/// A time in milliseconds. Nearly all times have one form, which is read at once.
-fn millis(raw: &RawTime<'_>) -> Option<i64> {
-    if let RawTime::Text(text) = raw
-        && let Some(millis) = usual(text.as_bytes())
-    {
-        return Some(millis);
-    }
-    raw.read().map(Timestamp::as_millis)
-}
-
-/// Reads `2026-01-05T08:00:00.000Z`, where it is surely a time.
-fn usual(text: &[u8]) -> Option<i64> {
-    let [
-        y1,
-        y2,
-        y3,
-        y4,
-        b'-',
-        m1,
-        m2,
-        b'-',
-        d1,
-        d2,
-        b'T',
-        h1,
-        h2,
-        b':',
-        n1,
-        n2,
-        b':',
-        s1,
-        s2,
-        b'.',
-        f1,
-        f2,
-        f3,
-        b'Z',
-    ] = *text
-    else {
-        return None;
-    };
-    let number = |digits: &[u8]| {
-        digits
-            .iter()
-            .try_fold(0_i64, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0')))
-    };
-    let (year, month, day) = (number(&[y1, y2, y3, y4])?, number(&[m1, m2])?, number(&[d1, d2])?);
-    let (hour, minute, second) = (number(&[h1, h2])?, number(&[n1, n2])?, number(&[s1, s2])?);
-    // Days that not every month has are left to the calendar.
-    let sure = (1970..2200).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=28).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second < 60;
-    if !sure {
-        return None;
-    }
-    // Days since the epoch, in years that begin with March.
-    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
-    let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 719_469;
-    Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + number(&[f1, f2, f3])?)
 }
