@@ -181,7 +181,9 @@ async fn calls_can_be_waited_for_in_a_runtime() {
 
 #[test]
 fn a_dropped_server_ends_its_connections() {
-    let model = FakeModel::start();
+    // A port that the system gives to nobody by itself: of another one, a server may begin at once on the same.
+    let at = |port| FakeModel::start_with(&FakeModelOptions { port, log: None }).ok();
+    let model = (20_000..30_000).find_map(at).unwrap();
     let url = model.url();
     let address = url.strip_prefix("http://").unwrap();
     let mut stream = std::net::TcpStream::connect(address).unwrap();
