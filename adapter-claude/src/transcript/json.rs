@@ -221,7 +221,7 @@ fn quote(text: &[u8]) -> Option<usize> {
 /// Where the first such byte is; 16: there is none.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub(super) fn first(text: &[u8; 16], byte: u8) -> usize {
+fn first(text: &[u8; 16], byte: u8) -> usize {
     // Of so few bytes it becomes a handful of instructions, where `memchr::memchr` is a call.
     memchr::arch::x86_64::sse2::memchr::One::new(byte).and_then(|one| one.find(text)).unwrap_or(16)
 }
@@ -266,7 +266,7 @@ pub(super) fn text(raw: &[u8]) -> Cow<'_, str> {
     if !has_escape(raw) {
         return written;
     }
-    if let Some(said) = unescape(&written) {
+    if let Some(said) = unescape(written.as_bytes()) {
         return Cow::Owned(said);
     }
     let quoted = format!("\"{written}\"");
@@ -276,26 +276,47 @@ pub(super) fn text(raw: &[u8]) -> Cow<'_, str> {
     read.map_or(written, Cow::Owned)
 }
 
-/// What is said by a text with the usual escapes alone.
-fn unescape(written: &str) -> Option<String> {
-    let mut said = String::with_capacity(written.len());
-    let mut rest = written;
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        said.push_str(&rest[..at]);
-        said.push(match rest.as_bytes().get(at + 1)? {
-            b'n' => '\n',
-            b't' => '\t',
-            b'r' => '\r',
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            escaped @ (b'"' | b'\\' | b'/') => char::from(*escaped),
-            _ => return None,
-        });
-        rest = &rest[at + 2..];
+/// The text without its escapes. `None`: it has one that is seldom, or is no text.
+pub(super) fn unescape(written: &[u8]) -> Option<String> {
+    if memchr::memchr(b'\\', written).is_none() {
+        return std::str::from_utf8(written).ok().map(str::to_owned);
     }
-    said.push_str(rest);
-    Some(said)
+    // Memory that has to be zero is never what was given back just now.
+    let mut text = vec![b' '; written.len()];
+    let (mut from, mut to) = (0, 0);
+    // Code has an escape every few bytes: what is between is copied sixteen bytes at a time, some of them twice.
+    while let Some(near) = written[from..].first_chunk() {
+        text[to..to + 16].copy_from_slice(near);
+        let plain = first(near, b'\\');
+        if plain == 16 {
+            (from, to) = (from + 16, to + 16);
+            continue;
+        }
+        text[to + plain] = escape(*written.get(from + plain + 1)?)?;
+        (from, to) = (from + plain + 2, to + plain + 1);
+    }
+    while let Some(byte) = written.get(from) {
+        let escaped = *byte == b'\\';
+        text[to] = if escaped { escape(*written.get(from + 1)?)? } else { *byte };
+        (from, to) = (from + 1 + usize::from(escaped), to + 1);
+    }
+    text.truncate(to);
+    String::from_utf8(text).ok()
 }
+
+/// What a backslash and this byte stand for, where it is an escape that is often written.
+fn escape(byte: u8) -> Option<u8> {
+    let stands_for = ESCAPES[usize::from(byte)];
+    (stands_for != 0).then_some(stands_for)
+}
+
+/// A table: which one comes next cannot be foreseen.
+const ESCAPES: [u8; 256] = {
+    let mut table = [0; 256];
+    (table[b'n' as usize], table[b't' as usize], table[b'r' as usize]) = (b'\n', b'\t', b'\r');
+    (table[b'"' as usize], table[b'\\' as usize], table[b'/' as usize]) = (b'"', b'\\', b'/');
+    table
+};
 
 /// Whether there is a control character in the line: those are none in a string, so it has to be looked at closer.
 pub(super) fn has_control(line: &[u8]) -> bool {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use session_core::without_lone_surrogates;
 
-use crate::transcript::json::{Json, first};
+use crate::transcript::json::{Json, unescape};
 
 /// Memory that a value may take as a tree. One that would take more stays the text that it is.
 const TREE: usize = 4 << 20;
@@ -17,7 +17,7 @@ const DEEP: u8 = 32;
 /// What a string says, by what is written, with its quotes. What is no text in it becomes the replacement character.
 pub(super) fn owned(raw: &[u8]) -> String {
     let inside = raw.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(raw);
-    if let Some(text) = unescaped(inside) {
+    if let Some(text) = unescape(inside) {
         return text;
     }
     serde_json::from_slice(raw).unwrap_or_else(|_| {
@@ -25,48 +25,6 @@ pub(super) fn owned(raw: &[u8]) -> String {
         serde_json::from_str(&without_lone_surrogates(&written)).unwrap_or_else(|_| written.into_owned())
     })
 }
-
-/// The text without its escapes. `None`: it has one that is seldom, or is no text.
-fn unescaped(written: &[u8]) -> Option<String> {
-    if memchr::memchr(b'\\', written).is_none() {
-        return std::str::from_utf8(written).ok().map(str::to_owned);
-    }
-    // Memory that has to be zero is never what was given back just now.
-    let mut text = vec![b' '; written.len()];
-    let (mut from, mut to) = (0, 0);
-    // Code has an escape every few bytes: what is between is copied sixteen bytes at a time, some of them twice.
-    while let Some(near) = written[from..].first_chunk() {
-        text[to..to + 16].copy_from_slice(near);
-        let plain = first(near, b'\\');
-        if plain == 16 {
-            (from, to) = (from + 16, to + 16);
-            continue;
-        }
-        text[to + plain] = escape(*written.get(from + plain + 1)?)?;
-        (from, to) = (from + plain + 2, to + plain + 1);
-    }
-    while let Some(byte) = written.get(from) {
-        let escaped = *byte == b'\\';
-        text[to] = if escaped { escape(*written.get(from + 1)?)? } else { *byte };
-        (from, to) = (from + 1 + usize::from(escaped), to + 1);
-    }
-    text.truncate(to);
-    String::from_utf8(text).ok()
-}
-
-/// What a backslash and this byte stand for, where it is an escape that is often written.
-fn escape(byte: u8) -> Option<u8> {
-    let stands_for = ESCAPES[usize::from(byte)];
-    (stands_for != 0).then_some(stands_for)
-}
-
-/// A table: which one comes next cannot be foreseen.
-const ESCAPES: [u8; 256] = {
-    let mut table = [0; 256];
-    (table[b'n' as usize], table[b't' as usize], table[b'r' as usize]) = (b'\n', b'\t', b'\r');
-    (table[b'"' as usize], table[b'\\' as usize], table[b'/' as usize]) = (b'"', b'\\', b'/');
-    table
-};
 
 /// The value. One that is no JSON, or too much of it, is given as the text that was written.
 pub(super) fn value(raw: &[u8]) -> Value {
@@ -95,7 +53,7 @@ pub(super) fn next(json: &mut Json<'_>) -> Option<Value> {
 fn tree(json: &mut Json<'_>, depth: u8, nodes: &mut usize) -> Option<Value> {
     *nodes = nodes.checked_sub(1)?;
     Some(match json.peek()? {
-        b'"' => Value::String(unescaped(json.string()?)?),
+        b'"' => Value::String(unescape(json.string()?)?),
         b'{' => {
             let depth = depth.checked_sub(1)?;
             let mut map = Map::new();
