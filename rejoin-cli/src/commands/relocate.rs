@@ -47,6 +47,7 @@ pub(crate) async fn run(args: &Relocate, world: &World, out: &mut Output) -> Res
         split: false,
         reason: None,
     };
+    let mut is_busy = false;
     match &found.located.answer {
         // To relocate is to enter: an id alone is no yes to that.
         Answer::OtherProject { hit, .. } => {
@@ -66,6 +67,11 @@ pub(crate) async fn run(args: &Relocate, world: &World, out: &mut Output) -> Res
             out.progress("relocating …");
             let wish = Relocation::new(found.session, &to);
             let outcome = world.sessions.relocate(&wish).await.map_err(|error| Failure::history(&error))?;
+            // Somebody is at work on it.
+            is_busy = matches!(
+                outcome,
+                Relocated::Refused(Refusal::Live { .. } | Refusal::Growing | Refusal::Busy)
+            );
             document.note(&outcome);
         }
     }
@@ -79,21 +85,13 @@ pub(crate) async fn run(args: &Relocate, world: &World, out: &mut Output) -> Res
     match refused {
         None => Ok(()),
         Some(reason) => {
-            let exit = if document.is_busy() { Exit::Busy } else { Exit::Refused };
+            let exit = if is_busy { Exit::Busy } else { Exit::Refused };
             Err(Failure::new(exit, format!("the session was not relocated: {reason}")).told_in(out.json))
         }
     }
 }
 
-/// Why it was refused because somebody is at work on it.
-const IN_USE: [&str; 3] =
-    ["its agent has it open", "somebody writes to it", "a run of its mailbox is under way"];
-
 impl RelocateJson {
-    fn is_busy(&self) -> bool {
-        self.reason.as_deref().is_some_and(|reason| IN_USE.iter().any(|busy| reason.starts_with(busy)))
-    }
-
     fn note(&mut self, outcome: &Relocated) {
         match outcome {
             Relocated::Already { path } => {
@@ -136,9 +134,9 @@ impl RelocateJson {
 
 fn reason(refusal: &Refusal) -> String {
     match refusal {
-        Refusal::Live { pid } => format!("{} (process {pid})", IN_USE[0]),
-        Refusal::Growing => IN_USE[1].to_owned(),
-        Refusal::Busy => IN_USE[2].to_owned(),
+        Refusal::Live { pid } => format!("its agent has it open (process {pid})"),
+        Refusal::Growing => "somebody writes to it".to_owned(),
+        Refusal::Busy => "a run of its mailbox is under way".to_owned(),
         Refusal::TargetDiffers { path } => format!("another file has its place: {}", path.display()),
         Refusal::Packed => "it is packed".to_owned(),
         Refusal::NotPlain => "its file is reached through a link, or has another name".to_owned(),
