@@ -5,6 +5,7 @@ mod facts;
 mod json;
 mod number;
 mod prompt;
+mod scan;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -108,7 +109,7 @@ fn fixed_name(env: &EnvMap, state_dir: Option<&Path>) -> Option<String> {
 
 impl TranscriptFormat for ClaudeTranscripts {
     fn revision(&self) -> u32 {
-        1
+        2
     }
 
     fn home(&self) -> Option<PathBuf> {

@@ -134,6 +134,11 @@ impl TranscriptFormat for CodexTranscripts {
         facts::base(header)
     }
 
+    /// They are in a file of their own (0.63 to 0.171).
+    fn has_title_lines(&self) -> bool {
+        false
+    }
+
     fn titles(&self, state_dir: Option<&Path>) -> Option<PathBuf> {
         Some(self.home(state_dir)?.join("session_index.jsonl"))
     }

@@ -161,6 +161,12 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
         None
     }
 
+    /// Whether a line of a session's file can hold a title which stands for the session. Where all titles are
+    /// [elsewhere](Self::titles), a list reads fewer lines.
+    fn has_title_lines(&self) -> bool {
+        true
+    }
+
     /// What a line is, in short. `None`: it is no record of this format. Total over all bytes, and cheap: it is called for
     /// every line of every session.
     fn facts<'a>(&self, _line: &'a [u8]) -> Option<LineFacts<'a>> {

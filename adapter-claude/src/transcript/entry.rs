@@ -8,7 +8,7 @@ use session_core::history::{Block, Entry, EntryKind, RawTime, TitleSource};
 
 use self::blocks::{Content, Message, NESTED, word};
 use self::value::value;
-use super::json::{Json, has_control, text};
+use super::json::{Json, text};
 use super::prompt::{NOT_SAID, without_reminders};
 
 /// Kinds of lines that hold nothing of the talk.
@@ -68,10 +68,6 @@ pub(super) fn entry(line: &[u8]) -> Option<Entry> {
     let line = line.trim_ascii();
     if line.first() != Some(&b'{') {
         return None;
-    }
-    // The agent's own reader takes none with those, and a gap in the file is full of them.
-    if has_control(line) {
-        serde_json::from_slice::<serde::de::IgnoredAny>(line).ok()?;
     }
     let read = Line::read(line)?;
     // What the program prints has the same kinds, in another envelope.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use session_core::Usage;
 use session_core::history::{LineFacts, LineRole, RawTime, SessionKind, TitleSource};
 
-use super::json::{Json, has_control, text};
-use super::number::{hash, record_id};
+use super::json::{Json, text};
+use super::number::{hash, record_id, short_hash};
 use super::prompt::{Typed, typed};
 
 /// What is asked for of a line; strings as they are written.
@@ -58,9 +58,6 @@ struct Attachment<'a> {
 pub(super) fn facts(line: &[u8]) -> Option<LineFacts<'_>> {
     let line = line.trim_ascii();
     if line.first() != Some(&b'{') {
-        return None;
-    }
-    if has_control(line) && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err() {
         return None;
     }
     let mut raw = Raw::default();
@@ -227,8 +224,7 @@ impl<'a> Raw<'a> {
     fn print(&self, kind: &[u8]) -> Option<u64> {
         let (whole, time) = (self.message.as_ref()?.whole, self.timestamp?);
         let (head, tail) = (whole.len().min(64), whole.len().saturating_sub(64));
-        let print = hash(&[kind, time, &whole.len().to_le_bytes(), &whole[..head], &whole[tail..]]);
-        Some(print as u64)
+        Some(short_hash(&[kind, time, &whole.len().to_le_bytes(), &whole[..head], &whole[tail..]]))
     }
 }
 

@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use super::scan;
+
 /// A place in a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Json<'a> {
@@ -44,18 +46,8 @@ impl<'a> Json<'a> {
     /// A string, as it is written between its quotes.
     #[inline]
     pub(super) fn string(&mut self) -> Option<&'a [u8]> {
-        if self.text.get(self.at) != Some(&b'"') && self.peek()? != b'"' {
-            return None;
-        }
-        let rest = &self.text[self.at + 1..];
-        let mut end = rest.first_chunk().map_or(16, |near| first(near, b'"'));
-        if end == 16 {
-            end = quote(rest)?;
-        }
-        // Before the first byte stands the quote that opens it.
-        if self.text[self.at + end] == b'\\' {
-            end = unescaped(rest, end)?;
-        }
+        let rest = self.behind_quote()?;
+        let end = scan::end(rest)?;
         self.at += end + 2;
         Some(&rest[..end])
     }
@@ -63,19 +55,22 @@ impl<'a> Json<'a> {
     /// A key, as it is written, and whether there is no escape in it.
     #[inline]
     fn key(&mut self) -> Option<(&'a [u8], bool)> {
+        let rest = self.behind_quote()?;
+        if let Some(end) = scan::near_end(rest) {
+            self.at += end + 2;
+            return Some((&rest[..end], true));
+        }
+        let key = self.string()?;
+        Some((key, !scan::has_escape(key)))
+    }
+
+    /// What stands behind the quote that is next, which is left where it is.
+    #[inline]
+    fn behind_quote(&mut self) -> Option<&'a [u8]> {
         if self.text.get(self.at) != Some(&b'"') && self.peek()? != b'"' {
             return None;
         }
-        let rest = &self.text[self.at + 1..];
-        if let Some(near) = rest.first_chunk() {
-            let end = first(near, b'"');
-            if end < first(near, b'\\') {
-                self.at += end + 2;
-                return Some((&rest[..end], true));
-            }
-        }
-        let key = self.string()?;
-        Some((key, !has_escape(key)))
+        Some(&self.text[self.at + 1..])
     }
 
     /// Steps over a value.
@@ -118,6 +113,8 @@ impl<'a> Json<'a> {
                         return Some(());
                     }
                 }
+                b' ' | b'\t' | b'\r' | b'\n' => {}
+                ..0x20 => return None,
                 _ => {}
             }
             self.at += 1;
@@ -144,12 +141,20 @@ impl<'a> Json<'a> {
 
     /// A number without sign and fraction. Of another value, nothing: it is stepped over.
     pub(super) fn maybe_number(&mut self) -> Option<Option<u64>> {
+        self.peek()?;
+        let before = self.at;
+        let mut number = Some(0_u64);
+        while let Some(digit @ b'0'..=b'9') = self.text.get(self.at) {
+            number = number.and_then(|number| number.checked_mul(10)?.checked_add(u64::from(digit - b'0')));
+            self.at += 1;
+        }
+        if self.at > before && matches!(self.text.get(self.at), Some(b',' | b'}' | b']')) {
+            return Some(number);
+        }
+        self.at = before;
         let raw = self.raw()?;
-        let digits = raw.iter().try_fold(0_u64, |sum, byte| {
-            let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-            sum.checked_mul(10)?.checked_add(digit)
-        });
-        Some(digits.filter(|_| !raw.is_empty()))
+        let is_number = raw.iter().all(u8::is_ascii_digit);
+        Some(std::str::from_utf8(raw).ok().filter(|_| is_number).and_then(|raw| raw.parse().ok()))
     }
 
     /// Goes through an object: `each` is given every key, and takes its value. A value that is no object is stepped over.
@@ -205,65 +210,10 @@ impl<'a> Json<'a> {
     }
 }
 
-/// Where the next quote is. Most strings are short: those are looked at sixteen bytes at a time.
-fn quote(text: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    for near in text.as_chunks::<16>().0.iter().take(4) {
-        let found = first(near, b'"');
-        if found < 16 {
-            return Some(at + found);
-        }
-        at += 16;
-    }
-    memchr::memchr(b'"', &text[at..]).map(|more| at + more)
-}
-
-/// Where the first such byte is; 16: there is none.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn first(text: &[u8; 16], byte: u8) -> usize {
-    // Of so few bytes it becomes a handful of instructions, where `memchr::memchr` is a call.
-    memchr::arch::x86_64::sse2::memchr::One::new(byte).and_then(|one| one.find(text)).unwrap_or(16)
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-pub(super) use portable as first;
-
-/// [`first`] by the means of every processor.
-#[cfg(any(test, not(target_arch = "x86_64")))]
-#[inline]
-pub(super) fn portable(text: &[u8; 16], byte: u8) -> usize {
-    const ONES: u128 = u128::MAX / 255;
-    let other = u128::from_le_bytes(*text) ^ (ONES * u128::from(byte));
-    // The high bit of each byte that is it; above the lowest such bit, others may be set.
-    let equal = other.wrapping_sub(ONES) & !other & (ONES << 7);
-    equal.trailing_zeros() as usize / 8
-}
-
-/// Where the string ends that holds a quote there, behind a backslash.
-#[inline(never)]
-fn unescaped(text: &[u8], mut quote: usize) -> Option<usize> {
-    loop {
-        let escapes = text[..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
-        if escapes % 2 == 0 {
-            return Some(quote);
-        }
-        quote += 1;
-        quote += self::quote(&text[quote..])?;
-    }
-}
-
-/// Whether there is a backslash.
-#[inline]
-fn has_escape(text: &[u8]) -> bool {
-    let (chunks, rest) = text.as_chunks();
-    chunks.iter().any(|chunk| first(chunk, b'\\') < 16) || rest.contains(&b'\\')
-}
-
 /// What a string says, by what is written between its quotes. What is no text in it becomes the replacement character.
 pub(super) fn text(raw: &[u8]) -> Cow<'_, str> {
     let written = std::str::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed);
-    if !has_escape(raw) {
+    if !scan::has_escape(raw) {
         return written;
     }
     if let Some(said) = unescape(written.as_bytes()) {
@@ -287,11 +237,10 @@ pub(super) fn unescape(written: &[u8]) -> Option<String> {
     // Code has an escape every few bytes: what is between is copied sixteen bytes at a time, some of them twice.
     while let Some(near) = written[from..].first_chunk() {
         text[to..to + 16].copy_from_slice(near);
-        let plain = first(near, b'\\');
-        if plain == 16 {
+        let Some(plain) = scan::backslash(near) else {
             (from, to) = (from + 16, to + 16);
             continue;
-        }
+        };
         text[to + plain] = escape(*written.get(from + plain + 1)?)?;
         (from, to) = (from + plain + 2, to + plain + 1);
     }
@@ -318,29 +267,11 @@ const ESCAPES: [u8; 256] = {
     table
 };
 
-/// Whether there is a control character in the line: those are none in a string, so it has to be looked at closer.
-pub(super) fn has_control(line: &[u8]) -> bool {
-    line.chunks(4096).any(|chunk| chunk.iter().fold(u8::MAX, |least, byte| least.min(*byte)) < 0x20)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn the_first_of_a_byte_is_found_among_bytes_that_differ_by_one_bit() {
-        for at in 0..=16 {
-            for around in [0, b'"' ^ 1, b'"' ^ 0x80, b'\\', u8::MAX] {
-                let text: [u8; 16] =
-                    std::array::from_fn(|index| if index == at || index == 15 { b'"' } else { around });
-                let text = if at == 16 { [around; 16] } else { text };
-                assert_eq!(first(&text, b'"'), at, "{text:?}");
-                assert_eq!(portable(&text, b'"'), at, "{text:?}");
-            }
-        }
-    }
 
     proptest! {
         #[test]

@@ -3,9 +3,10 @@
 use std::io;
 
 use session_core::TranscriptFormat;
+use session_core::history::{LineFacts, LineRole, RawTime};
 
 use super::filled::Filled;
-use super::notes::Notes;
+use super::notes::{Notes, is_path};
 use super::part::Part;
 use super::{Digest, Memory};
 
@@ -73,6 +74,46 @@ const fn wider(window: u64) -> u64 {
     }
 }
 
+/// Room for what so many bytes say in short.
+fn brief(width: usize) -> Part {
+    Part { brief: true, width: width as u64, ..Part::default() }
+}
+
+/// What the end of a file has still to tell: of each, the last word counts.
+#[derive(Debug, Clone, Copy)]
+struct Left {
+    time: bool,
+    cwd: bool,
+    branch: bool,
+    model: bool,
+    prompt: bool,
+}
+
+impl Left {
+    const ALL: Self = Self { time: true, cwd: true, branch: true, model: true, prompt: true };
+
+    const fn is_any(self) -> bool {
+        self.time || self.cwd || self.branch || self.model || self.prompt
+    }
+
+    fn take(&mut self, facts: &LineFacts<'_>) {
+        self.time &= facts.time.as_ref().and_then(RawTime::read).is_none();
+        self.prompt &= !matches!(facts.role, LineRole::LastPrompt(_));
+        if facts.sidechain || matches!(facts.role, LineRole::Header { .. }) {
+            return;
+        }
+        self.cwd &= !facts.cwd.as_ref().is_some_and(|cwd| is_path(cwd));
+        self.branch &= facts.branch.is_none();
+        match &facts.role {
+            LineRole::Model(_) | LineRole::Reply { model: Some(_), .. } => self.model = false,
+            LineRole::Prompt { text, command: false, queued: false } if !facts.meta => {
+                self.prompt &= text.trim().is_empty();
+            }
+            _ => {}
+        }
+    }
+}
+
 /// What was read so far, in the order of the file.
 struct Parts<'a> {
     format: &'a dyn TranscriptFormat,
@@ -88,46 +129,56 @@ impl Parts<'_> {
         if bytes.is_empty() {
             return 0;
         }
-        let mut part = Part { width: bytes.len() as u64, ..Part::default() };
+        let mut part = brief(bytes.len());
         let taken = part.lines(self.format, bytes, 0, &|line| self.format.glance(line), enough);
         self.digest.take(part, 0, false);
         taken
     }
 
-    /// Takes lines of the beginning up to the first prompt, and says how many bytes they have: where titles are looked
-    /// for by their mark, the others tell nothing that the end does not.
+    /// Whether some lines can be left out without missing a title: titles are looked for by their mark, or are elsewhere.
+    fn leaves_out(&self) -> bool {
+        self.format.title_mark().is_some() || !self.format.has_title_lines()
+    }
+
+    /// Takes lines of the beginning up to the first prompt, and says how many bytes they have: where some can be left out,
+    /// the others tell nothing that the end does not.
     fn begin(&mut self, bytes: &[u8]) -> usize {
-        let marked = self.format.title_mark().is_some();
+        let leaves_out = self.leaves_out();
         self.take_until(bytes, |part| {
             let talk = &part.notes.main;
-            marked && talk.first_prompt.is_some() && talk.cwd.is_some()
+            leaves_out && talk.first_prompt.is_some() && talk.cwd.is_some()
         })
     }
 
     /// Reads lines from the last one back until they tell everything, and says how many bytes before them were not read. Parts
     /// are added in the order in which they were read.
-    fn back(&self, bytes: &[u8], left: &mut [bool; 5], parts: &mut Vec<Part>) -> usize {
-        let mut end = bytes.len();
-        let known = self.digest.notes.main.said && self.format.title_mark().is_some();
-        while end > 0 && (!known || left.contains(&true)) {
-            // Where every line is wanted, all are one part.
-            let begin =
-                if known { memchr::memrchr(b'\n', &bytes[..end - 1]).map_or(0, |end| end + 1) } else { 0 };
-            let mut part = Part { width: (end - begin) as u64, ..Part::default() };
-            part.lines(self.format, &bytes[begin..end], 0, &|line| self.format.glance(line), |_| false);
-            let talk = &part.notes.main;
-            let tells = [
-                part.notes.updated.is_some(),
-                talk.cwd.is_some(),
-                talk.branch.is_some(),
-                talk.model.is_some(),
-                part.notes.last_noted.is_some() || talk.last_typed.is_some(),
-            ];
-            left.iter_mut().zip(tells).for_each(|(left, tells)| *left &= !tells);
-            parts.push(part);
-            end = begin;
+    fn back(&self, bytes: &[u8], left: &mut Left, parts: &mut Vec<Part>) -> usize {
+        let mut begin = bytes.len();
+        let mut lines = Vec::new();
+        if self.digest.notes.main.said && self.leaves_out() {
+            while begin > 0 && left.is_any() {
+                let end = begin;
+                begin = memchr::memrchr(b'\n', &bytes[..end - 1]).map_or(0, |end| end + 1);
+                let line = &bytes[begin..end];
+                let facts = self.format.glance(line.strip_suffix(b"\n").unwrap_or(line));
+                facts.iter().for_each(|facts| left.take(facts));
+                lines.push((line, facts));
+            }
+        } else {
+            begin = 0;
         }
-        end
+        let mut part = brief(bytes.len() - begin);
+        if lines.is_empty() {
+            part.lines(self.format, &bytes[begin..], 0, &|line| self.format.glance(line), |_| false);
+        }
+        for (line, facts) in lines.into_iter().rev() {
+            match line.strip_suffix(b"\n") {
+                Some(line) => part.line(self.format, line, 0, facts.as_ref()),
+                None => part.end(self.format, line, 0, facts.as_ref()),
+            }
+        }
+        parts.push(part);
+        begin
     }
 
     /// Reads the end, but nothing of the first `begun` bytes: back to a whole record, and a title, if one is near.
@@ -141,7 +192,9 @@ impl Parts<'_> {
         let mut window = FIRST;
         // Where the lines begin that were read.
         let mut lines = size;
-        let (mut parts, mut left) = (Vec::new(), [true; 5]);
+        // A header that tells the branch is the only line that does.
+        let branch = self.digest.notes.head.as_ref().is_none_or(|head| head.branch.is_none());
+        let (mut parts, mut left) = (Vec::new(), Left { branch, ..Left::ALL });
         let mut held = size;
         tail.clear();
         loop {

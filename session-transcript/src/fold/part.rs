@@ -14,6 +14,8 @@ use crate::lines::glued;
 #[derive(Debug, Default)]
 pub(super) struct Part {
     pub(super) notes: Notes,
+    /// Whether notes are all that is wanted, as of a file that is read in part: nothing is counted, and nothing linked.
+    pub(super) brief: bool,
     pub(super) steps: Vec<Step>,
     pub(super) spent: Vec<(RecordId, Spent)>,
     pub(super) notices: Vec<(u64, NoticeKind)>,
@@ -76,29 +78,30 @@ impl Part {
         let mut begin = 0;
         for end in memchr::memchr_iter(b'\n', bytes) {
             let line = &bytes[begin..end];
-            self.line(format, line, start + begin as u64, facts(line));
+            self.line(format, line, start + begin as u64, facts(line).as_ref());
             begin = end + 1;
             if enough(self) {
                 return begin;
             }
         }
         if begin < bytes.len() {
-            self.end(format, &bytes[begin..], start + begin as u64);
+            let line = &bytes[begin..];
+            self.end(format, line, start + begin as u64, facts(line).as_ref());
         }
         bytes.len()
     }
 
     /// A line that ended.
-    fn line(
+    pub(super) fn line(
         &mut self,
         format: &dyn TranscriptFormat,
         line: &[u8],
         offset: u64,
-        facts: Option<LineFacts<'_>>,
+        facts: Option<&LineFacts<'_>>,
     ) {
         self.lines += 1;
         if let Some(facts) = facts {
-            self.take(&facts, offset, || format.base(line));
+            self.take(facts, offset, || format.base(line));
         } else if !line.trim_ascii().is_empty() {
             match recovered(format, line) {
                 Some(facts) => {
@@ -111,11 +114,17 @@ impl Part {
     }
 
     /// What stands behind the last newline.
-    fn end(&mut self, format: &dyn TranscriptFormat, line: &[u8], offset: u64) {
+    pub(super) fn end(
+        &mut self,
+        format: &dyn TranscriptFormat,
+        line: &[u8],
+        offset: u64,
+        facts: Option<&LineFacts<'_>>,
+    ) {
         self.tail = Tail::Record;
-        if let Some(facts) = format.facts(line) {
+        if let Some(facts) = facts {
             self.lines += 1;
-            self.take(&facts, offset, || format.base(line));
+            self.take(facts, offset, || format.base(line));
         } else if let Some(facts) = recovered(format, line) {
             self.lines += 1;
             self.skip(offset, NoticeKind::Recovered);
@@ -135,6 +144,9 @@ impl Part {
     fn take(&mut self, facts: &LineFacts<'_>, offset: u64, base: impl FnOnce() -> Option<HistoryBase>) {
         self.records += 1;
         let time = self.notes.take(facts, base);
+        if self.brief {
+            return;
+        }
         self.marks.extend(Mark::of(facts, offset));
         if let LineRole::Reply { reply: Some(reply), usage, .. } = &facts.role {
             self.spend(
