@@ -13,7 +13,6 @@ mod replies;
 mod row;
 mod threads;
 
-use std::cell::Cell;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -32,14 +31,10 @@ pub(crate) use self::notes::cut;
 use self::part::{Part, Tail};
 pub(crate) use self::replies::Replies;
 pub(crate) use self::row::Row;
+use crate::buffer;
 
 /// How much is read at once.
 const BLOCK: usize = 256 << 10;
-
-thread_local! {
-    /// Most files are small: to make room for each of them anew would take longer than to read it.
-    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-}
 
 /// How many notices are kept; of others, it is known how many there were.
 const NOTICES: usize = 32;
@@ -121,7 +116,7 @@ impl Digest {
             return Ok(Folded::Anew);
         }
         let mut blocks = Blocks::new(input, self.folded, BLOCK);
-        let mut buffer = BUFFER.take();
+        let mut buffer = buffer::take();
         while let Some(mut block) = blocks.next(std::mem::take(&mut buffer))? {
             if self.take_block(format, &mut block, None) == Folded::Anew {
                 return Ok(Folded::Anew);
@@ -131,9 +126,7 @@ impl Digest {
                 break;
             }
         }
-        if buffer.len() <= 8 * BLOCK {
-            BUFFER.set(buffer);
-        }
+        buffer::keep(buffer);
         self.finish();
         Ok(Folded::Done)
     }

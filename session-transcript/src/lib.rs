@@ -4,6 +4,7 @@
 #[cfg(test)]
 extern crate self as session_transcript;
 
+mod buffer;
 mod catalog;
 mod find;
 mod fold;

@@ -5,6 +5,8 @@ use std::io;
 
 use memchr::{memchr, memrchr};
 
+use crate::buffer;
+
 /// How much is read at once: enough for a disk, and little beside what a processor has at hand.
 pub(crate) const BLOCK: usize = 128 << 10;
 
@@ -40,7 +42,9 @@ pub(crate) struct Backwards<'a> {
 impl<'a> Backwards<'a> {
     /// The lines before `end`; a line longer than `limit` is not handed out.
     pub(crate) fn new(file: &'a File, end: u64, limit: usize) -> Self {
-        Self { file, limit, buffer: Vec::new(), head: 0, tail: 0, at: end, ended: false, done: false }
+        let buffer = buffer::take();
+        let room = buffer.len();
+        Self { file, limit, buffer, head: room, tail: room, at: end, ended: false, done: false }
     }
 
     /// The line before; first of all, what stands behind the last newline, empty or not.
@@ -100,6 +104,12 @@ impl<'a> Backwards<'a> {
         read_at(self.file, &mut self.buffer[begin..self.head], self.at)?;
         self.head = begin;
         Ok(read)
+    }
+}
+
+impl Drop for Backwards<'_> {
+    fn drop(&mut self) {
+        buffer::keep(std::mem::take(&mut self.buffer));
     }
 }
 
