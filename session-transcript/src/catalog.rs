@@ -20,7 +20,7 @@ use crate::inspect::look;
 use crate::list::Lister;
 use crate::mend::{end_last_line, number_records, stays_in, unarchive};
 use crate::opened::Opened;
-use crate::packed::{Content, is_packed, unpack};
+use crate::packed::{Content, is_packed};
 use crate::page::{Limits, Transcript, page_of};
 use crate::parts::Files;
 use crate::plain::Plain;
@@ -28,6 +28,7 @@ use crate::relocate::{Order, relocate};
 use crate::restore::restore;
 use crate::scan::{READ_LIMIT, last_said};
 use crate::stamp::now;
+use crate::unpack::unpack;
 
 /// A catalog of sessions that lie in one file each.
 #[derive(Debug, Clone)]

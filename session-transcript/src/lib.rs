@@ -30,12 +30,13 @@ mod source;
 mod stamp;
 mod summary;
 mod titles;
+mod unpack;
 mod walk;
 
 pub use catalog::FileCatalog;
 pub use follow::{Follow, Followed};
-pub use packed::unpack_to;
 pub use summary::{Bill, Counts, Summary};
+pub use unpack::unpack_to;
 
 #[cfg(test)]
 #[expect(dead_code, reason = "the tests from outside use all of it")]

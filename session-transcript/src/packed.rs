@@ -1,17 +1,15 @@
 //! Packed session files (zstd), read by streaming in bounded memory. What is packed is told by its first bytes, not by
 //! its name.
 
-use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom, Write as _};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom};
 use std::path::Path;
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
-use session_core::TranscriptFormat;
 
 use crate::find::options;
-use crate::mend::{no_links, sync_folder};
+use crate::mend::no_links;
 
 /// The most that one file is unpacked to. What comes after it is not read.
 pub(crate) const UNPACK_LIMIT: u64 = 4 << 30;
@@ -200,58 +198,6 @@ impl<R: Read> Read for Unpack<R> {
         self.left -= read as u64;
         Ok(read)
     }
-}
-
-/// Unpacks a session file to a place beside which nothing else is touched: for an agent of a version that reads no packed
-/// ones. The new file is there whole, on the disk, or not at all; the packed one stays. Says how many bytes it holds.
-///
-/// # Errors
-/// When a file is there already, or the packed one is none, is damaged or cut off, or holds more than 4 GiB; then nothing
-/// was written.
-pub fn unpack_to(packed: &Path, plain: &Path) -> io::Result<u64> {
-    let file = no_links(&mut options()).open(packed)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    let (permissions, written) = (file.metadata()?.permissions(), file.metadata()?.modified());
-    let mut content = Content::of(file)?;
-    if !content.is_packed() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not packed"));
-    }
-    let folder = plain.parent().ok_or_else(|| io::Error::other("a file without a folder"))?;
-    let mut anew = tempfile::Builder::new().prefix(".unpack-").tempfile_in(folder)?;
-    let bytes = io::copy(&mut content, anew.as_file_mut())?;
-    if content.is_in_part() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it cannot be unpacked whole"));
-    }
-    anew.as_file_mut().flush()?;
-    anew.as_file().set_permissions(permissions)?;
-    if let Ok(written) = written {
-        // Lists go by it.
-        anew.as_file().set_modified(written)?;
-    }
-    anew.as_file().sync_all()?;
-    anew.persist_noclobber(plain).map_err(|error| error.error)?;
-    sync_folder(folder)?;
-    Ok(bytes)
-}
-
-/// Puts a plain file in the place of a packed one that has the size that was seen, and says whether it did.
-pub(crate) fn unpack(format: &dyn TranscriptFormat, packed: &Path, bytes: u64) -> io::Result<bool> {
-    let plain = packed.with_extension("");
-    let is_named =
-        |path: &Path| path.file_name().and_then(OsStr::to_str).is_some_and(|it| format.is_packed(it));
-    if !is_named(packed)
-        || is_named(&plain)
-        || !is_packed(packed)?
-        || packed.symlink_metadata()?.len() != bytes
-    {
-        return Ok(false);
-    }
-    unpack_to(packed, &plain)?;
-    // From here on, nothing is lost with it.
-    fs::remove_file(packed)?;
-    Ok(true)
 }
 
 #[cfg(test)]

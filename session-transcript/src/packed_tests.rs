@@ -1,5 +1,4 @@
-use std::fs;
-use std::io::Cursor;
+use std::io::{Cursor, Write as _};
 
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
@@ -108,27 +107,4 @@ fn what_is_packed_is_told_by_its_first_bytes() {
         content.read_to_end(&mut all).unwrap();
         assert!(all == if is_packed { text.clone() } else { bytes });
     }
-}
-
-#[test]
-fn a_file_is_unpacked_whole_or_not_at_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let (from, to) = (folder.path().join("s.jsonl.zst"), folder.path().join("s.jsonl"));
-    let text = text(400_000);
-    let whole = packed(&text);
-
-    for bad in [&whole[..whole.len() / 2], &text[..], b""] {
-        fs::write(&from, bad).unwrap();
-        assert_eq!(unpack_to(&from, &to).unwrap_err().kind(), io::ErrorKind::InvalidData);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
-    }
-
-    fs::write(&from, &whole).unwrap();
-    assert_eq!(unpack_to(&from, &to).unwrap(), text.len() as u64);
-    assert!(fs::read(&to).unwrap() == text && fs::read(&from).unwrap() == whole);
-
-    fs::write(&to, "newer").unwrap();
-    assert_eq!(unpack_to(&from, &to).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-    assert_eq!(fs::read_to_string(&to).unwrap(), "newer");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }

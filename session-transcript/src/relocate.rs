@@ -3,7 +3,7 @@
 mod live;
 mod steps;
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -226,11 +226,15 @@ fn records_in(format: &dyn TranscriptFormat, path: &Path) -> io::Result<u64> {
 }
 
 fn same_bytes(one: &Path, other: &Path) -> io::Result<bool> {
-    let (mut one, mut other) = (options().open(one)?, options().open(other)?);
+    same(&mut options().open(one)?, &mut options().open(other)?)
+}
+
+/// Whether both hold the same from here to their ends.
+pub(crate) fn same(one: &mut impl Read, other: &mut impl Read) -> io::Result<bool> {
     let (mut here, mut there) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
     loop {
-        let count = fill(&mut one, &mut here)?;
-        if fill(&mut other, &mut there)? != count || here[..count] != there[..count] {
+        let count = fill(one, &mut here)?;
+        if fill(other, &mut there)? != count || here[..count] != there[..count] {
             return Ok(false);
         }
         if count == 0 {
@@ -239,7 +243,7 @@ fn same_bytes(one: &Path, other: &Path) -> io::Result<bool> {
     }
 }
 
-fn fill(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match file.read(&mut buffer[filled..])? {

@@ -1,3 +1,4 @@
+use std::fs::File;
 use std::time::{Duration, SystemTime};
 
 use session_core::{Below, LiveSession, Places, RecordFacts, RecordKind, Said};
