@@ -13,14 +13,12 @@ use session_core::history::{
     Cursor, Entry, EntryKind, Located, Notice, NoticeKind, PageQuery, Span, TranscriptPage,
 };
 
+use self::again::{Again, Grid};
 pub(crate) use self::cursor::{Spot, Stale};
 pub(crate) use self::lineage::page as page_of;
 pub(crate) use self::lines::{Backwards, Forwards, Line, read_at};
 use crate::lines::glued;
 use crate::opened::Opened;
-
-/// How often a page goes on for turns that were written again, and left out.
-const ROUNDS: usize = 64;
 
 /// After how many notices a page ends: a file of nothing but damage has one for every line.
 const NOTICES: usize = 4096;
@@ -32,11 +30,13 @@ pub(crate) struct Limits {
     pub(crate) line: usize,
     /// All lines together, in bytes; one line there is in any case.
     pub(crate) bytes: u64,
+    /// How what was written again is looked for.
+    pub(crate) grid: Grid,
 }
 
 impl Limits {
     /// Together with what is read ahead, less than 32 MiB.
-    pub(crate) const PAGE: Self = Self { line: 6 << 20, bytes: 8 << 20 };
+    pub(crate) const PAGE: Self = Self { line: 6 << 20, bytes: 8 << 20, grid: Grid::PAGE };
 }
 
 /// An open session file.
@@ -148,24 +148,18 @@ impl Transcript<'_> {
         let size = self.opened.size;
         let mut lines = Backwards::new(&self.opened.file, end.unwrap_or(size), limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
-        let (mut seen, mut bytes, mut rounds, mut looked) = (0, 0, 0, 0);
+        let (mut seen, mut bytes, mut any) = (0, 0, false);
+        let mut again = Again::new(self, limits.grid);
         let mut begin = end.unwrap_or(size);
         // What is not a whole record yet lies behind the place from which to go on.
         let mut after = None;
         while let Some(line) = lines.next()? {
             let open = after.is_none();
             if !open && seen >= turns {
-                seen -= self.leave_out_again(end.is_some(), &mut entries)?;
-                (rounds, looked) = (rounds + 1, entries.len());
-                if seen >= turns || rounds > ROUNDS {
-                    if seen < turns {
-                        notices.push(self.notice(begin, NoticeKind::LimitReached));
-                    }
-                    break;
-                }
+                break;
             }
             bytes += line.text.map_or(0, |text| text.len() as u64);
-            if bytes > limits.bytes && !entries.is_empty() || notices.len() >= NOTICES {
+            if bytes > limits.bytes && any || notices.len() >= NOTICES {
                 notices.push(self.notice(begin, NoticeKind::LimitReached));
                 break;
             }
@@ -175,31 +169,19 @@ impl Transcript<'_> {
                 after = Some(if matches!(read, Read::Nothing) { offset } else { ends });
             }
             if let Read::Entry(at, length, entry) = read {
-                seen += usize::from(entry.begins_turn());
-                entries.push(self.located(at, length, entry));
+                any = true;
+                if !again.is_again(&entry, at, line.rest(at))? {
+                    seen += usize::from(entry.begins_turn());
+                    entries.push(self.located(at, length, entry));
+                }
             }
             begin = offset;
-        }
-        if entries.len() > looked {
-            self.leave_out_again(end.is_some(), &mut entries)?;
         }
         entries.reverse();
         notices.reverse();
         let after = self.cursor(end.or(after).unwrap_or(begin))?;
         let before = (begin > 0).then(|| self.cursor(begin)).transpose()?;
         Ok(TranscriptPage { entries, before, after: Some(after), notices })
-    }
-
-    /// Leaves out what was written before, of records newest first, and says how many turns these began. `before`: whether
-    /// others follow them in the file.
-    fn leave_out_again(self, before: bool, entries: &mut Vec<Located>) -> io::Result<usize> {
-        // Only a compaction writes much again, and says so behind it.
-        let looks = before || entries.iter().any(|it| is_compaction(&it.entry));
-        let again = again::repeats(self, looks, entries.iter().rev())?;
-        let turns = |entries: &[Located]| entries.iter().filter(|it| it.entry.begins_turn()).count();
-        let all = turns(entries);
-        retain(entries, again.into_iter().rev());
-        Ok(all - turns(entries))
     }
 
     /// So many records from a place on.
@@ -213,7 +195,7 @@ impl Transcript<'_> {
         let mut lines = Forwards::new(&self.opened.file, begin, end, limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
         let (mut bytes, mut end) = (0, begin);
-        let (mut again, mut previous, mut any) = (again::Again::new(self, true), None, false);
+        let (mut again, mut any) = (Again::new(self, limits.grid), false);
         while entries.len() < records {
             let Some(line) = lines.next()? else { break };
             bytes += line.text.map_or(0, |text| text.len() as u64);
@@ -226,13 +208,8 @@ impl Transcript<'_> {
             match self.read(line, &mut notices) {
                 Read::Entry(offset, length, entry) => {
                     any = true;
-                    let located = self.located(offset, length, entry);
-                    let before = previous.map(|at: usize| &entries[at]).map(|it: &Located| &it.entry);
-                    if !again.is_again(before, &located)? {
-                        if again::is_message(&located.entry) {
-                            previous = Some(entries.len());
-                        }
-                        entries.push(located);
+                    if !again.is_again(&entry, offset, line.rest(offset))? {
+                        entries.push(self.located(offset, length, entry));
                     }
                 }
                 // It may be completed. One that is too long is left out in any case.
@@ -244,14 +221,6 @@ impl Transcript<'_> {
         let before = (begin > 0).then(|| self.cursor(begin)).transpose()?;
         Ok(TranscriptPage { entries, before, after: Some(self.cursor(end)?), notices })
     }
-}
-
-const fn is_compaction(entry: &Entry) -> bool {
-    matches!(entry.kind, EntryKind::Boundary | EntryKind::CompactSummary(_))
-}
-
-fn retain(entries: &mut Vec<Located>, mut left_out: impl Iterator<Item = bool>) {
-    entries.retain(|_| !left_out.next().unwrap_or_default());
 }
 
 /// Whether what was found behind something else is a record of its own: what does not count could be a part of that.

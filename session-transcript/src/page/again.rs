@@ -1,32 +1,44 @@
 //! What an agent wrote a second time: a compaction may append records anew that it summarised before, as old as they were and
-//! under other ids. They are no turns of their own, so a page leaves them out. Whether one stands earlier in the file is looked
-//! up by its time, in a bounded number of reads however large the file is: of files up to some 64 MB, each is found.
+//! under other ids. They are no turns of their own, so a page leaves them out. Whether a message is one is a question to the
+//! file before it alone: pages of every size answer it alike. It is looked up by its time, in a bounded number of reads however
+//! large the file is; what was read for one message is kept for those beside it.
 
+mod cells;
+
+use std::collections::HashMap;
 use std::io;
-use std::ops::Range;
 
 use session_core::Timestamp;
-use session_core::history::{Entry, EntryKind, Located, Span};
+use session_core::history::{Entry, EntryKind, RecordId};
 
-use super::{Forwards, Limits, Transcript};
+use self::cells::Cell;
+use super::{Forwards, Limits, Line, Transcript};
 
-/// At how many places between the beginning and a message the time is asked for, and how far they lie apart at least.
-const PLACES: u64 = 64;
-const APART: u64 = 64 << 10;
+/// How a file is looked through. All are bytes, but for the count of places.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grid {
+    /// How much is read and kept together; a power of two.
+    pub(crate) cell: u64,
+    /// At how many places between the beginning and a message the time is asked for, at the most.
+    pub(crate) places: u64,
+    /// How far before a message everything is looked at, and how far is read on from a place.
+    pub(crate) near: u64,
+    /// How much is read for all messages of a page; beyond, they are shown.
+    pub(crate) most: u64,
+}
 
-/// How much is read at once for a time, and where it is given up.
-const GLANCE: u64 = 16 << 10;
-const GLANCES: u64 = 1 << 20;
+impl Grid {
+    /// In files up to 32 MiB, what is written again once is found wherever it stands.
+    pub(crate) const PAGE: Self = Self { cell: 128 << 10, places: 64, near: 1 << 20, most: 64 << 20 };
 
-/// How many lines after the last one that was found the next one is looked for.
-const NEXT: usize = 8;
+    /// How far places lie apart: the same for messages that lie near each other.
+    fn stride(self, offset: u64) -> u64 {
+        (offset / self.places).next_power_of_two().max(self.cell)
+    }
+}
 
-/// How much is read on from a place.
-const ON: u64 = 1 << 20;
-
-/// How many messages are looked for in vain, where clocks went back, and how many in all.
-const IN_VAIN: usize = 4;
-const LOOKS: usize = 64;
+/// How many cells are kept.
+const KEPT: usize = 128;
 
 /// A message in the file, as far as it is compared.
 #[derive(Debug, Clone, Copy)]
@@ -34,84 +46,170 @@ struct Message {
     offset: u64,
     time: Timestamp,
     print: u64,
+    id: Option<RecordId>,
 }
 
-/// Tells of records, one after the other in the order of the file, which of them stand in it before.
+impl Message {
+    fn of(transcript: Transcript<'_>, offset: u64, text: &[u8]) -> Option<Self> {
+        let facts = transcript.format.facts(text)?;
+        Some(Self { offset, time: facts.time?.read()?, print: facts.print?, id: facts.id })
+    }
+
+    fn of_line(transcript: Transcript<'_>, line: Line<'_>) -> Option<Self> {
+        Self::of(transcript, line.offset, line.text?)
+    }
+}
+
+/// Tells of records, in whatever order, which of them stand in the file before.
 pub(super) struct Again<'t> {
     transcript: Transcript<'t>,
-    /// Whether also anything before the first one is looked at.
-    looks: bool,
-    latest: Option<Timestamp>,
-    again: bool,
-    ahead: Option<Forwards<'t>>,
-    in_vain: usize,
-    looked: usize,
+    grid: Grid,
+    cells: HashMap<u64, Cell>,
+    /// The first message behind a place, and its time.
+    firsts: HashMap<u64, Option<(u64, Timestamp)>>,
+    /// How much may be read yet.
+    left: u64,
 }
 
 impl<'t> Again<'t> {
-    pub(super) const fn new(transcript: Transcript<'t>, looks: bool) -> Self {
-        // Of the first one, it is not known what came before it.
-        Self { transcript, looks, latest: None, again: looks, ahead: None, in_vain: 0, looked: 0 }
+    pub(super) fn new(transcript: Transcript<'t>, grid: Grid) -> Self {
+        Self { transcript, grid, cells: HashMap::new(), firsts: HashMap::new(), left: grid.most }
     }
 
-    /// Whether it stands before; `previous`: the message that came before it.
-    pub(super) fn is_again(&mut self, previous: Option<&Entry>, located: &Located) -> io::Result<bool> {
-        let Located { entry, span, .. } = located;
-        let (Some(time), Some(span), true) = (entry.time, span, is_message(entry)) else { return Ok(false) };
-        // A line that was written twice.
-        if previous.is_some_and(|it| it.id.is_some() && it == entry) {
-            return Ok(true);
-        }
-        if self.looks && (self.again || self.latest > Some(time)) {
-            self.again = match message(self.transcript, *span)? {
-                Some(message) => {
-                    is_next(self.transcript, message, self.ahead.as_mut())? || self.is_earlier(message)?
-                }
-                None => false,
-            };
-        }
-        if !self.again {
-            self.latest = Some(time);
-        }
-        Ok(self.again)
-    }
-
-    fn is_earlier(&mut self, message: Message) -> io::Result<bool> {
-        if self.in_vain >= IN_VAIN || self.looked >= LOOKS {
+    /// Whether the entry, with this text at this place, stands before it.
+    pub(super) fn is_again(&mut self, entry: &Entry, offset: u64, text: &[u8]) -> io::Result<bool> {
+        if !is_message(entry) {
             return Ok(false);
         }
-        self.looked += 1;
-        let mut original = earlier(self.transcript, message)?;
-        if let Some(it) = original
-            && !other_times_between(self.transcript, it, message)?
-        {
-            original = None;
+        let Some(message) = Message::of(self.transcript, offset, text) else { return Ok(false) };
+        let (stride, Grid { cell, near, .. }) = (self.grid.stride(offset), self.grid);
+        let near_from = offset.saturating_sub((2 * stride).min(near)) / cell * cell;
+        let places = (0..).map(|place| place * stride).take_while(|place| *place < near_from);
+        for place in places {
+            if let Some((from, to)) = self.may_hold(place, stride, message)?
+                && self.holds(from, to, message)?
+            {
+                return Ok(true);
+            }
         }
-        self.ahead = original.map(|it| lines(self.transcript, it + 1, self.transcript.opened.size));
-        self.in_vain += usize::from(original.is_none());
-        Ok(original.is_some())
+        self.holds(near_from, offset, message)
+    }
+
+    /// What is to be looked at of what begins at a place, as far as the times there and at the next place tell.
+    fn may_hold(&mut self, place: u64, stride: u64, message: Message) -> io::Result<Option<(u64, u64)>> {
+        let before = |first: Option<(u64, Timestamp)>| first.filter(|(at, _)| *at < message.offset);
+        let low = before(self.first(place)?).map(|(_, time)| time);
+        if low > Some(message.time) {
+            return Ok(None);
+        }
+        let next = place + stride;
+        let here = before(self.first(next)?).map(|(_, time)| time);
+        let reaches = here.is_none_or(|here| here >= message.time);
+        // Where times fall, what they fall from may reach as far.
+        let falls = here.is_some() && here < low;
+        if !reaches && !falls {
+            return Ok(None);
+        }
+        let far = stride > self.grid.near;
+        let from = if reaches && far { self.closer(place, next, message)? } else { place };
+        Ok(Some((from, next.min(from + self.grid.near))))
+    }
+
+    /// A place between two from which on it need not be read far.
+    fn closer(&mut self, mut low: u64, mut high: u64, message: Message) -> io::Result<u64> {
+        while high - low > self.grid.cell {
+            let middle = low + (high - low) / 2;
+            match self.first(middle)? {
+                Some((at, time)) if at < message.offset && time < message.time => low = middle,
+                _ => high = middle,
+            }
+        }
+        Ok(low)
+    }
+
+    /// Whether the same message begins in these cells, before this one.
+    fn holds(&mut self, from: u64, to: u64, message: Message) -> io::Result<bool> {
+        for number in from / self.grid.cell..=to / self.grid.cell {
+            let cell = self.cell(number)?;
+            if cell.has_same(message) {
+                return Ok(true);
+            }
+            if let Some(original) = cell.original(message)
+                && self.other_times_between(original, message)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether something of another time stands between an original and what may be written again: if not, times are too coarse
+    /// to tell it from another message that says the same.
+    fn other_times_between(&mut self, original: u64, message: Message) -> io::Result<bool> {
+        let to = message.offset.min(original + self.grid.near);
+        for number in original / self.grid.cell..=to / self.grid.cell {
+            if self.cell(number)?.has_other_time(original, to, message.time) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn cell(&mut self, number: u64) -> io::Result<&Cell> {
+        if !self.cells.contains_key(&number) {
+            if self.cells.len() >= KEPT {
+                self.cells.clear();
+            }
+            let cell = if self.may_read(self.grid.cell) {
+                Cell::read(self.transcript, number * self.grid.cell, self.grid.cell)?
+            } else {
+                Cell::default()
+            };
+            self.cells.insert(number, cell);
+        }
+        Ok(&self.cells[&number])
+    }
+
+    /// The first message that begins at a place or not too far behind it.
+    fn first(&mut self, place: u64) -> io::Result<Option<(u64, Timestamp)>> {
+        if let Some(known) = self.firsts.get(&place) {
+            return Ok(*known);
+        }
+        let first = self.look_for_first(place)?;
+        self.firsts.insert(place, first);
+        Ok(first)
+    }
+
+    fn look_for_first(&mut self, place: u64) -> io::Result<Option<(u64, Timestamp)>> {
+        let (size, mut length) = (self.transcript.opened.size, self.grid.cell / 8);
+        while place < size && self.may_read(length) {
+            let until = place.saturating_add(length).min(size);
+            let mut lines = lines(self.transcript, place.saturating_sub(1), until);
+            if place > 0 {
+                // What ends there, or before.
+                lines.next()?;
+            }
+            while let Some(line) = lines.next()? {
+                if let Some(Message { offset, time, .. }) = Message::of_line(self.transcript, line) {
+                    return Ok(Some((offset, time)));
+                }
+            }
+            if until == size || length >= self.grid.near {
+                break;
+            }
+            length *= 8;
+        }
+        Ok(None)
+    }
+
+    fn may_read(&mut self, bytes: u64) -> bool {
+        let may = self.left >= bytes;
+        self.left = self.left.saturating_sub(bytes);
+        may
     }
 }
 
-/// Which of these records, in the order of the file, stand in it before; `looks`: also anywhere before the first one.
-pub(super) fn repeats<'e>(
-    transcript: Transcript<'_>,
-    looks: bool,
-    entries: impl Iterator<Item = &'e Located>,
-) -> io::Result<Vec<bool>> {
-    let (mut again, mut previous) = (Again::new(transcript, looks), None);
-    entries
-        .map(|located| {
-            let is_again = again.is_again(previous, located)?;
-            if is_message(&located.entry) {
-                previous = Some(&located.entry);
-            }
-            Ok(is_again)
-        })
-        .collect()
-}
-
-pub(super) const fn is_message(entry: &Entry) -> bool {
+const fn is_message(entry: &Entry) -> bool {
     use EntryKind::{CompactSummary, Prompt, Reply, Returned};
     matches!(entry.kind, Prompt(_) | Reply(_) | Returned(_) | CompactSummary(_)) && !entry.sidechain
 }
@@ -120,125 +218,6 @@ fn lines(transcript: Transcript<'_>, from: u64, to: u64) -> Forwards<'_> {
     Forwards::new(&transcript.opened.file, from, to, Limits::PAGE.line)
 }
 
-fn message(transcript: Transcript<'_>, span: Span) -> io::Result<Option<Message>> {
-    let mut lines = lines(transcript, span.offset, span.offset + span.bytes);
-    Ok(lines.next()?.and_then(|line| of_line(transcript, line)))
-}
-
-fn of_line(transcript: Transcript<'_>, line: super::Line<'_>) -> Option<Message> {
-    let facts = transcript.format.facts(line.text?)?;
-    Some(Message { offset: line.offset, time: facts.time?.read()?, print: facts.print? })
-}
-
-/// Whether it follows the one that was found last.
-fn is_next(
-    transcript: Transcript<'_>,
-    message: Message,
-    ahead: Option<&mut Forwards<'_>>,
-) -> io::Result<bool> {
-    let Some(ahead) = ahead else { return Ok(false) };
-    for _ in 0..NEXT {
-        let Some(line) = ahead.next()?.filter(|line| line.offset < message.offset) else { break };
-        if of_line(transcript, line).is_some_and(|it| it.print == message.print) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Where the same message stands before.
-fn earlier(transcript: Transcript<'_>, message: Message) -> io::Result<Option<u64>> {
-    let mut low = Some((0, None));
-    let apart = (message.offset / PLACES).max(APART);
-    let places = (1..).map(|place| place * apart).take_while(|place| *place < message.offset);
-    for place in places.chain([message.offset]) {
-        let here = time_at(transcript, place, message.offset)?;
-        if let Some((offset, before)) = low {
-            let reaches = here.is_none_or(|here| here.time >= message.time);
-            // Where times fall, what they fall from may reach as far.
-            let falls = here.is_some_and(|here| Some(here.time) < before);
-            if reaches || falls {
-                let (from, to) = if reaches {
-                    (closer(transcript, offset, place, message)?, message.offset)
-                } else {
-                    (offset, place)
-                };
-                if let Some(found) = read_on(transcript, from..to, message)? {
-                    return Ok(Some(found));
-                }
-            }
-        }
-        low = here.filter(|here| here.time < message.time).map(|here| (here.offset, Some(here.time)));
-    }
-    Ok(None)
-}
-
-/// The first message behind a place.
-fn time_at(transcript: Transcript<'_>, place: u64, end: u64) -> io::Result<Option<Message>> {
-    let mut length = GLANCE;
-    loop {
-        let until = place.saturating_add(length).min(end);
-        let mut lines = lines(transcript, place, until);
-        // Half a line, most likely.
-        lines.next()?;
-        while let Some(line) = lines.next()? {
-            if let Some(message) = of_line(transcript, line) {
-                return Ok(Some(message));
-            }
-        }
-        if until == end || length >= GLANCES {
-            return Ok(None);
-        }
-        length *= 8;
-    }
-}
-
-/// A place between two from which on it need not be read far.
-fn closer(transcript: Transcript<'_>, mut low: u64, mut high: u64, message: Message) -> io::Result<u64> {
-    while high - low > APART {
-        let middle = low + (high - low) / 2;
-        match time_at(transcript, middle, high)? {
-            Some(here) if here.time < message.time => low = here.offset,
-            _ => high = middle,
-        }
-    }
-    Ok(low)
-}
-
-/// Reads on until it is found, or a line begins too far from the first one, or times are past it or fall: from there on, only
-/// as far as places lie apart, between which something may have been written again.
-fn read_on(transcript: Transcript<'_>, range: Range<u64>, message: Message) -> io::Result<Option<u64>> {
-    let farthest = range.start + ON;
-    // So far that what begins before can be read to its end.
-    let to = range.end.min(farthest + Limits::PAGE.line as u64);
-    let (mut lines, mut before, mut past) = (lines(transcript, range.start, to), None, None);
-    while let Some(line) = lines.next()?.filter(|line| line.offset <= farthest) {
-        let Some(here) = of_line(transcript, line) else { continue };
-        if here.time == message.time && here.print == message.print {
-            return Ok(Some(here.offset));
-        }
-        if here.time > message.time || before > Some(here.time) {
-            past.get_or_insert(here.offset);
-        }
-        if past.is_some_and(|past| here.offset - past > APART) {
-            break;
-        }
-        before = Some(here.time);
-    }
-    Ok(None)
-}
-
-/// Whether something of another time stands between an original and what may be written again: if not, times are too coarse
-/// to tell it from another message that says the same.
-fn other_times_between(transcript: Transcript<'_>, original: u64, message: Message) -> io::Result<bool> {
-    let mut lines = lines(transcript, original, message.offset);
-    while let Some(line) = lines.next()? {
-        if line.offset - original > ON {
-            break;
-        }
-        if of_line(transcript, line).is_some_and(|it| it.time != message.time) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
+#[cfg(test)]
+#[path = "again_tests.rs"]
+mod tests;

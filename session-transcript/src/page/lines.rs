@@ -23,6 +23,14 @@ pub(crate) struct Line<'a> {
     pub(crate) ended: bool,
 }
 
+impl<'a> Line<'a> {
+    /// What stands in it from a place on.
+    pub(crate) fn rest(&self, from: u64) -> &'a [u8] {
+        let skipped = usize::try_from(from - self.offset).unwrap_or(usize::MAX);
+        self.text.and_then(|text| text.get(skipped..)).unwrap_or_default()
+    }
+}
+
 /// Lines before a place, the last one first.
 #[derive(Debug)]
 pub(crate) struct Backwards<'a> {
