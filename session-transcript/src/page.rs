@@ -58,7 +58,7 @@ fn page(transcript: Transcript<'_>, query: &PageQuery, limits: Limits) -> io::Re
         }
         PageQuery::Before { cursor, turns } => {
             let spot = transcript.spot(cursor)?;
-            transcript.back(Some(spot.offset), *turns, limits)
+            transcript.back(Some(spot), *turns, limits)
         }
         PageQuery::After { cursor, records } => {
             let spot = transcript.spot(cursor)?;
@@ -83,8 +83,12 @@ impl Transcript<'_> {
         Ok(spot)
     }
 
+    fn place(self, offset: u64) -> io::Result<Spot> {
+        Spot::at(&self.opened.file, &self.opened.metadata, offset)
+    }
+
     fn cursor(self, offset: u64) -> io::Result<Cursor> {
-        Ok(Spot::at(&self.opened.file, &self.opened.metadata, offset)?.cursor())
+        Ok(self.place(offset)?.cursor())
     }
 
     fn notice(self, offset: u64, kind: NoticeKind) -> Notice {
@@ -144,8 +148,11 @@ impl Transcript<'_> {
     }
 
     /// So many turns before a place; `None`: before the end.
-    pub(crate) fn back(self, end: Option<u64>, turns: usize, limits: Limits) -> io::Result<TranscriptPage> {
+    pub(crate) fn back(self, end: Option<Spot>, turns: usize, limits: Limits) -> io::Result<TranscriptPage> {
         let size = self.opened.size;
+        // Only a compaction writes much again, and says so behind it.
+        let mut plain = end.is_none_or(|end| end.plain);
+        let end = end.map(|end| end.offset);
         let mut lines = Backwards::new(&self.opened.file, end.unwrap_or(size), limits.line);
         let (mut entries, mut notices) = (Vec::new(), Vec::new());
         let (mut seen, mut bytes, mut any) = (0, 0, false);
@@ -170,7 +177,8 @@ impl Transcript<'_> {
             }
             if let Read::Entry(at, length, entry) = read {
                 any = true;
-                if !again.is_again(&entry, at, line.rest(at))? {
+                plain &= !is_compaction(&entry);
+                if plain || !again.is_again(&entry, at, line.rest(at))? {
                     seen += usize::from(entry.begins_turn());
                     entries.push(self.located(at, length, entry));
                 }
@@ -180,7 +188,10 @@ impl Transcript<'_> {
         entries.reverse();
         notices.reverse();
         let after = self.cursor(end.or(after).unwrap_or(begin))?;
-        let before = (begin > 0).then(|| self.cursor(begin)).transpose()?;
+        let before = match begin {
+            0 => None,
+            begin => Some(self.place(begin)?.plain(plain).cursor()),
+        };
         Ok(TranscriptPage { entries, before, after: Some(after), notices })
     }
 
@@ -221,6 +232,10 @@ impl Transcript<'_> {
         let before = (begin > 0).then(|| self.cursor(begin)).transpose()?;
         Ok(TranscriptPage { entries, before, after: Some(self.cursor(end)?), notices })
     }
+}
+
+const fn is_compaction(entry: &Entry) -> bool {
+    matches!(entry.kind, EntryKind::Boundary | EntryKind::CompactSummary(_))
 }
 
 /// Whether what was found behind something else is a record of its own: what does not count could be a part of that.

@@ -81,7 +81,11 @@ impl<'t> Again<'t> {
         if !is_message(entry) {
             return Ok(false);
         }
-        let Some(message) = Message::of(self.transcript, offset, text) else { return Ok(false) };
+        let known = self.cell(offset / self.grid.cell)?.at(offset);
+        // Behind something else in its line, it is in no cell.
+        let Some(message) = known.or_else(|| Message::of(self.transcript, offset, text)) else {
+            return Ok(false);
+        };
         let (stride, Grid { cell, near, .. }) = (self.grid.stride(offset), self.grid);
         let near_from = offset.saturating_sub((2 * stride).min(near)) / cell * cell;
         let places = (0..).map(|place| place * stride).take_while(|place| *place < near_from);

@@ -122,8 +122,8 @@ fn written(acts: &[Act]) -> Vec<Wrote> {
     all
 }
 
-/// Which lines a page shows, by all that came before each.
-fn shown(all: &[Wrote]) -> Vec<usize> {
+/// Which lines a page shows, by all that came before each; `plain`: up to a line behind which nothing was compacted.
+fn shown(all: &[Wrote], plain: usize) -> Vec<usize> {
     let is_again = |at: usize| {
         let it = all[at];
         let between =
@@ -134,7 +134,7 @@ fn shown(all: &[Wrote]) -> Vec<usize> {
                 like && (all[before].id == it.id || between(before))
             })
     };
-    (0..all.len()).filter(|at| !is_again(*at)).collect()
+    (0..all.len()).filter(|at| *at >= plain || !is_again(*at)).collect()
 }
 
 struct Desk {
@@ -177,8 +177,8 @@ impl Desk {
             all = [self.lines(&page.entries), all].concat();
             let Some(before) = page.before else { return all };
             let offset = Spot::parse(&before).unwrap().offset;
-            assert!(end.is_none_or(|end| offset < end), "it goes on");
-            end = Some(offset);
+            assert!(end.is_none_or(|end: Spot| offset < end.offset), "it goes on");
+            end = Spot::parse(&before);
         }
     }
 
@@ -206,12 +206,14 @@ proptest! {
     fn pages_of_every_size_show_what_a_whole_pass_shows(acts in acts(), turns in 1..8_usize, bytes in 1..6000_u64) {
         let all = written(&acts);
         let desk = Desk::of(&all);
-        let expected = shown(&all);
+        let compacted = all.iter().rposition(|it| it.word == 0).unwrap_or(0);
+        let (expected, behind) = (shown(&all, compacted), shown(&all, all.len()));
         for limits in [Limits::PAGE, Limits { bytes, ..Limits::PAGE }] {
             prop_assert_eq!(&desk.back(usize::MAX, limits), &expected);
             prop_assert_eq!(&desk.back(1, limits), &expected);
             prop_assert_eq!(&desk.back(turns, limits), &expected);
-            prop_assert_eq!(&desk.forth(turns, limits), &expected);
+            // What comes behind is not known yet.
+            prop_assert_eq!(&desk.forth(turns, limits), &behind);
         }
         // However coarse the look is, it is the same one.
         let small = Limits { grid: SMALL, ..Limits::PAGE };
@@ -219,7 +221,9 @@ proptest! {
         prop_assert!(expected.iter().all(|it| whole.contains(it)));
         for turns in [1, turns] {
             prop_assert_eq!(&desk.back(turns, small), &whole);
-            prop_assert_eq!(&desk.forth(turns, small), &whole);
+            let forth = desk.forth(turns, small);
+            prop_assert!(behind.iter().all(|it| forth.contains(it)));
+            prop_assert_eq!(&forth, &desk.forth(usize::MAX, small));
         }
     }
 }
@@ -229,6 +233,7 @@ fn repeats(turns: u32, times: usize) -> Vec<Wrote> {
     let first: Vec<_> =
         (0..turns).map(|turn| Wrote { id: 0, second: turn, word: 1 + (turn % 3) as u8 }).collect();
     let all = std::iter::repeat_n(first, 1 + times).flatten();
+    let all = all.chain([Wrote { id: 0, second: turns, word: 0 }]);
     all.enumerate().map(|(id, wrote)| Wrote { id, ..wrote }).collect()
 }
 
@@ -237,7 +242,7 @@ fn a_page_of_nothing_but_repeats_costs_what_is_read_and_no_more() {
     let all = repeats(600, 9);
     let desk = Desk::of(&all);
     let page = desk.transcript().back(None, 1, Limits::PAGE).unwrap();
-    assert_eq!(desk.lines(&page.entries), [599], "what was written again is no turn");
+    assert_eq!(desk.lines(&page.entries), [599, all.len() - 1], "what was written again is no turn");
     let asked = desk.format.1.load(Ordering::Relaxed);
     assert!(asked < 4 * all.len(), "{asked} for {}", all.len());
 }
@@ -247,7 +252,7 @@ fn in_a_file_of_many_cells_what_is_written_again_is_found_from_any_distance() {
     for (turns, times) in [(400, 1), (40, 1), (40, 12), (7, 60)] {
         let all = repeats(turns, times);
         let desk = Desk::of(&all);
-        let expected = Vec::from_iter(0..turns as usize);
+        let expected = Vec::from_iter((0..turns as usize).chain([all.len() - 1]));
         let grid = Grid { cell: 1024, places: 64, near: 8192, most: u64::MAX };
         for size in [1, 9, usize::MAX] {
             assert_eq!(desk.back(size, Limits { grid, ..Limits::PAGE }), expected, "{turns} {times} {size}");

@@ -10,6 +10,9 @@ use super::lines::read_at;
 /// Which bytes before the place are compared: enough that two records do not end alike.
 const COMPARED: u64 = 4096;
 
+/// What a plain one ends with.
+const PLAIN: &str = ".p";
+
 /// A place: which file, where, and what stands before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Spot {
@@ -17,6 +20,8 @@ pub(crate) struct Spot {
     inode: u64,
     pub(crate) offset: u64,
     before: u64,
+    /// Whether all behind it was read, and none of it was compacted: then nothing before it was written again for that.
+    pub(crate) plain: bool,
 }
 
 /// Why a place is none any more.
@@ -50,19 +55,25 @@ impl Spot {
     /// This place of this file.
     pub(crate) fn at(file: &File, metadata: &Metadata, offset: u64) -> io::Result<Self> {
         let (device, inode) = identity(metadata);
-        Ok(Self { device, inode, offset, before: hash_before(file, offset)? })
+        Ok(Self { device, inode, offset, before: hash_before(file, offset)?, plain: false })
+    }
+
+    pub(crate) const fn plain(self, plain: bool) -> Self {
+        Self { plain, ..self }
     }
 
     pub(crate) fn cursor(self) -> Cursor {
-        let Self { device, inode, offset, before } = self;
-        Cursor(format!("f1.{device:x}.{inode:x}.{offset:x}.{before:016x}"))
+        let Self { device, inode, offset, before, plain } = self;
+        let plain = if plain { PLAIN } else { "" };
+        Cursor(format!("f1.{device:x}.{inode:x}.{offset:x}.{before:016x}{plain}"))
     }
 
     pub(crate) fn parse(cursor: &Cursor) -> Option<Self> {
-        let mut parts =
-            cursor.0.strip_prefix("f1.")?.split('.').map(|part| u64::from_str_radix(part, 16).ok());
+        let text = cursor.0.strip_prefix("f1.")?;
+        let (text, plain) = text.strip_suffix(PLAIN).map_or((text, false), |text| (text, true));
+        let mut parts = text.split('.').map(|part| u64::from_str_radix(part, 16).ok());
         let mut next = || parts.next().flatten();
-        let spot = Self { device: next()?, inode: next()?, offset: next()?, before: next()? };
+        let spot = Self { device: next()?, inode: next()?, offset: next()?, before: next()?, plain };
         // There is one way to write it.
         (spot.cursor() == *cursor).then_some(spot)
     }

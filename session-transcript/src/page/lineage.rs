@@ -42,7 +42,7 @@ pub(crate) fn page(
         }
         PageQuery::Before { cursor, turns } => {
             let (at, spot) = lineage.spot(Spot::parse(cursor).ok_or_else(|| Stale::Foreign.error())?)?;
-            let page = lineage.transcript(at).back(Some(spot.offset), *turns, limits)?;
+            let page = lineage.transcript(at).back(Some(spot), *turns, limits)?;
             lineage.back(at, page, *turns, limits)
         }
         PageQuery::After { cursor, records } => {
@@ -116,7 +116,7 @@ impl Lineage<'_> {
                 page.before = Some(transcript.cursor(end)?);
                 break;
             }
-            let mut before = transcript.back(Some(end), turns - seen, limits)?;
+            let mut before = transcript.back(Some(transcript.place(end)?), turns - seen, limits)?;
             before.entries.append(&mut page.entries);
             before.notices.append(&mut page.notices);
             page = TranscriptPage { after: page.after, ..before };

@@ -13,8 +13,7 @@ use crate::page::read_at;
 /// Messages in the order of the file.
 #[derive(Debug, Default)]
 pub(super) struct Cell {
-    /// Where each begins, and its time.
-    times: Vec<(u64, Timestamp)>,
+    messages: Vec<Message>,
     /// Which of them are of another time than the one before.
     changes: Vec<usize>,
     /// Where a message begins first that has this print; and where, among those, one with this id.
@@ -50,15 +49,22 @@ impl Cell {
     }
 
     fn take(&mut self, message: Option<Message>) {
-        let Some(Message { offset, time, print, id }) = message else { return };
-        if self.times.last().is_some_and(|(_, before)| *before != time) {
-            self.changes.push(self.times.len());
+        let Some(message) = message else { return };
+        let Message { offset, time, print, id } = message;
+        if self.messages.last().is_some_and(|before| before.time != time) {
+            self.changes.push(self.messages.len());
         }
-        self.times.push((offset, time));
+        self.messages.push(message);
         self.firsts.entry((print, None)).or_insert(offset);
         if id.is_some() {
             self.firsts.entry((print, id)).or_insert(offset);
         }
+    }
+
+    /// The message that begins there.
+    pub(super) fn at(&self, offset: u64) -> Option<Message> {
+        let at = self.messages.binary_search_by_key(&offset, |it| it.offset).ok()?;
+        Some(self.messages[at])
     }
 
     /// Whether the very record stands in it, before itself.
@@ -70,17 +76,16 @@ impl Cell {
     /// Where a message that is like it begins first, before it.
     pub(super) fn original(&self, message: Message) -> Option<u64> {
         let first = *self.firsts.get(&(message.print, None))?;
-        let at = self.times.binary_search_by_key(&first, |(offset, _)| *offset).ok()?;
-        (first < message.offset && self.times[at].1 == message.time).then_some(first)
+        (first < message.offset && self.at(first)?.time == message.time).then_some(first)
     }
 
     /// Whether a message of another time begins behind the one place and before the other.
     pub(super) fn has_other_time(&self, behind: u64, before: u64, time: Timestamp) -> bool {
-        let next = self.times.partition_point(|(offset, _)| *offset <= behind);
+        let next = self.messages.partition_point(|it| it.offset <= behind);
         let change = self.changes.partition_point(|change| *change <= next);
-        let other = match self.times.get(next) {
-            Some((offset, other)) if *other != time => Some(*offset),
-            _ => self.changes.get(change).map(|change| self.times[*change].0),
+        let other = match self.messages.get(next) {
+            Some(it) if it.time != time => Some(it.offset),
+            _ => self.changes.get(change).map(|change| self.messages[*change].offset),
         };
         other.is_some_and(|offset| offset < before)
     }
