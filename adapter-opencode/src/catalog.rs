@@ -14,6 +14,7 @@ mod tree;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use session_core::error::CatalogError;
@@ -26,6 +27,9 @@ use session_core::{
 };
 
 pub use self::history::DatabaseError;
+use self::relocate::Journal;
+#[cfg(test)]
+use self::seek::DATABASES;
 use self::seek::{Found, find};
 use crate::state::{DATABASE, data_dir};
 use crate::transcript::{Places, Store, places};
@@ -40,14 +44,14 @@ const READING: Duration = Duration::from_secs(10);
 
 /// How many times as long all databases are read that may hold the session.
 const READINGS: u32 = 3;
-/// Databases of one folder that are looked through.
-const DATABASES: usize = 2_000;
 
 /// The sessions of opencode, in the data folder of an environment or in a state dir.
 #[derive(Debug, Clone)]
 pub struct OpencodeCatalog {
     env: EnvMap,
     reading: Duration,
+    /// What it relocated.
+    moved: Arc<Journal>,
 }
 
 /// A query that can go to another thread.
@@ -72,8 +76,8 @@ impl Asked {
 impl OpencodeCatalog {
     /// The sessions as an agent with this environment keeps them.
     #[must_use]
-    pub const fn new(env: EnvMap) -> Self {
-        Self { env, reading: READING }
+    pub fn new(env: EnvMap) -> Self {
+        Self { env, reading: READING, moved: Arc::default() }
     }
 
     fn asked(&self, query: &SessionQuery<'_>) -> Asked {
@@ -250,7 +254,28 @@ impl SessionCatalog for OpencodeCatalog {
         }
         let (asked, bytes) = (self.asked(&order.query), order.bytes);
         let (from, to) = (order.from.to_owned(), order.query.cwd.to_owned());
-        blocking(move || relocate::relocate(&asked, &from, bytes, &to)).await
+        let journal = Arc::clone(&self.moved);
+        blocking(move || relocate::relocate(&journal, &asked, &from, bytes, &to)).await
+    }
+
+    /// The rows that went along get what stood in them before. Helpers that were in the new folder before stay there.
+    ///
+    /// # Errors
+    /// As [`relocate`](Self::relocate).
+    ///
+    /// # Cancel safety
+    /// As [`relocate`](Self::relocate).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn put_back(&self, order: RelocateOrder<'_>) -> Result<Relocated, CatalogError> {
+        let (asked, from) = (self.asked(&order.query), order.from.to_owned());
+        let journal = Arc::clone(&self.moved);
+        match blocking(move || relocate::put_back(&journal, &asked, &from).transpose()).await? {
+            Some(done) => Ok(done),
+            // It was another catalog that relocated it.
+            None => self.relocate(order).await,
+        }
     }
 
     /// Of a turn that was cut, the calls of tools without a result; where the reply itself was cut, that, under the name
@@ -318,32 +343,6 @@ fn join(said: &mut String, words: &str, limit: usize) {
         said.push('\n');
     }
     said.push_str(words);
-}
-
-/// The databases in a folder, in the order of their names.
-fn databases_in(folder: Option<&Path>) -> Result<Vec<PathBuf>, CatalogError> {
-    let Some(folder) = folder else { return Ok(Vec::new()) };
-    let entries = match std::fs::read_dir(folder) {
-        Err(error) if is_missing(&error) => return Ok(Vec::new()),
-        entries => entries.map_err(|error| failed(folder, error))?,
-    };
-    let mut paths: Vec<_> = entries
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "db"))
-        .take(DATABASES + 1)
-        .collect();
-    if paths.len() > DATABASES {
-        let source = io::Error::other("it holds more databases than one mailbox has sessions");
-        return Err(failed(folder, source));
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-/// Whether it is the database of a build of another channel than the common one: `opencode-<channel>.db`.
-fn is_of_a_channel(path: &Path) -> bool {
-    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("opencode-"))
 }
 
 fn is_missing(error: &io::Error) -> bool {

@@ -64,6 +64,47 @@ async fn a_session_of_a_state_dir_gets_the_new_folder_with_its_helpers_and_is_el
 }
 
 #[tokio::test]
+async fn a_relocation_that_is_taken_back_leaves_the_rows_that_were_there_before() {
+    for version in versions() {
+        let stage = Stage::with_session(version);
+        add_others(&stage);
+        // A helper that was in the new folder before, and one that comes there later.
+        let helper = |id: &str| {
+            stage.change(&format!(
+                "INSERT INTO session (id, project_id, parent_id, slug, directory, title, version, time_created, time_updated)
+                   VALUES ('{id}', 'p', '{S1}', 'x', '{TO}', 't', '1', 1, 1)"
+            ));
+        };
+        helper("ses_e");
+        let part = if version == "1.18.33" { "path" } else { "NULL" };
+        if part == "path" {
+            // Of these, the new folder leaves nothing.
+            stage.change("UPDATE session SET path = 'v' WHERE id = 'ses_a'");
+            stage.change("UPDATE session SET path = 'w' WHERE id <> 'ses_a'");
+        }
+        let (before, bytes) = (folders(&stage, part), stage.look().await.bytes);
+        let (id, file, version) = (NativeId::new(S1), stage.database(), Version::parse(version));
+        let catalog = OpencodeCatalog::new(EnvMap::new());
+        let order = |to| {
+            let query = SessionQuery { cwd: Path::new(to), ..stage.query(&id, version.as_ref()) };
+            RelocateOrder { query, from: &file, bytes, way: Way::Move }
+        };
+        let done = catalog.relocate(order(TO)).await.unwrap();
+        assert!(matches!(done, Relocated::Done { .. }), "{done:?}");
+        assert_ne!(folders(&stage, part), before);
+        assert_eq!(catalog.put_back(order("/w")).await.unwrap(), done);
+        assert_eq!(folders(&stage, part), before, "{version:?}");
+
+        // Once it is back, there is nothing to take back: it is relocated like any other.
+        catalog.relocate(order(TO)).await.unwrap();
+        helper("ses_f");
+        let other = OpencodeCatalog::new(EnvMap::new());
+        assert!(matches!(other.put_back(order("/w")).await.unwrap(), Relocated::Done { .. }));
+        assert!(folders(&stage, part).iter().all(|(id, folder, _)| id != "ses_f" || folder == "/w"));
+    }
+}
+
+#[tokio::test]
 async fn the_part_below_the_work_tree_goes_along() {
     for (part, expected) in
         [("''", Some("")), ("'w'", Some("w")), ("'v'", None), ("NULL", None), ("'old/w'", Some("new/w"))]

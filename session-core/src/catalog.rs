@@ -237,6 +237,16 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
         Ok(Relocated::Refused(Refusal::Unsupported("its sessions cannot be relocated from here".to_owned())))
     }
 
+    /// Takes back a relocation that this catalog just did, where it could not be noted: what went along goes back, and nothing
+    /// that was there before. The order is the one that leads back; a catalog whose own relocation does just that need not
+    /// have another way.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when it could not be done; then everything is as the relocation left it.
+    async fn put_back(&self, order: RelocateOrder<'_>) -> Result<Relocated, CatalogError> {
+        self.relocate(order).await
+    }
+
     /// Reads a session whole, for what can be had back of its state. Memory may grow with the number of its records, not with
     /// their size.
     ///

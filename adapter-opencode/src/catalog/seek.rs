@@ -1,14 +1,17 @@
 //! The search for one session, over all places where it may lie.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use session_core::error::CatalogError;
 use session_core::{Inspection, Presence};
 
-use super::{Asked, READINGS, database, databases_in, failed, is_of_a_channel, tree, unreadable};
+use super::{Asked, READINGS, database, failed, is_missing, tree, unreadable};
 use crate::transcript::{Places, Store};
+
+/// Databases of one folder that are looked through.
+pub(super) const DATABASES: usize = 2_000;
 
 /// A session, found.
 pub(super) struct Found {
@@ -125,4 +128,30 @@ fn look(asked: &Asked, store: &Store, end: Instant) -> Result<Inspection, Catalo
 fn path_of(store: &Store) -> &Path {
     let (Store::Database(path) | Store::Tree(path)) = store;
     path
+}
+
+/// The databases in a folder, in the order of their names.
+pub(super) fn databases_in(folder: Option<&Path>) -> Result<Vec<PathBuf>, CatalogError> {
+    let Some(folder) = folder else { return Ok(Vec::new()) };
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if is_missing(&error) => return Ok(Vec::new()),
+        entries => entries.map_err(|error| failed(folder, error))?,
+    };
+    let mut paths: Vec<_> = entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "db"))
+        .take(DATABASES + 1)
+        .collect();
+    if paths.len() > DATABASES {
+        let source = io::Error::other("it holds more databases than one mailbox has sessions");
+        return Err(failed(folder, source));
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Whether it is the database of a build of another channel than the common one: `opencode-<channel>.db`.
+pub(super) fn is_of_a_channel(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("opencode-"))
 }

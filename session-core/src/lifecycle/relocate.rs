@@ -236,7 +236,7 @@ impl Prepared<'_> {
         let folder = recorded.or(self.folder.as_deref());
         let (Relocated::Done { to, way: Way::Move, .. }, Some(folder)) = (done, folder) else { return };
         let order = RelocateOrder { query: self.query(folder), from: to, bytes: self.bytes, way: Way::Move };
-        match self.catalog.relocate(order).await {
+        match self.catalog.put_back(order).await {
             Ok(Relocated::Done { .. }) => {}
             back => tracing::error!(path = %to.display(), ?back, "a relocated session could not be put back"),
         }

@@ -6,7 +6,8 @@ use session_core::EnvMap;
 use session_core::error::CatalogError;
 use session_core::history::{Notice, NoticeKind};
 
-use super::super::{databases_in, failed, is_of_a_channel};
+use super::super::failed;
+use super::super::seek::{databases_in, is_of_a_channel};
 use crate::state::{DATABASE, data_dir};
 
 /// The stores of a state dir, or of the agent's own place.
