@@ -9,6 +9,9 @@ use super::json::{Json, text};
 use super::number::{hash, record_id, short_hash};
 use super::prompt::{Typed, typed};
 
+/// What a line is that tells of the work tree that the session works in: a tree that is gone tells nothing any more.
+const WORK_TREE: &[u8] = b"worktree-state";
+
 /// What is asked for of a line; strings as they are written.
 #[derive(Default)]
 struct Raw<'a> {
@@ -26,6 +29,8 @@ struct Raw<'a> {
     entrypoint: Option<&'a [u8]>,
     /// The words of a line that has nothing else: a title, a summary, the last prompt.
     words: Option<&'a [u8]>,
+    /// Of a session that works in a work tree of its own, the folder that it was begun from.
+    original_cwd: Option<&'a [u8]>,
     forked_from: Option<&'a [u8]>,
     forked: bool,
     sidechain: bool,
@@ -67,7 +72,7 @@ pub(super) fn facts(line: &[u8]) -> Option<LineFacts<'_>> {
     let role = raw.role(kind);
     Some(LineFacts {
         time: raw.timestamp.and_then(time),
-        cwd: words(raw.cwd),
+        cwd: words(raw.cwd).or_else(|| words(raw.original_cwd.filter(|_| kind == WORK_TREE))),
         branch: words(raw.branch),
         id: raw.uuid.map(record_id),
         parent: raw.parent.map(record_id),
@@ -142,6 +147,15 @@ impl<'a> Raw<'a> {
                     json.skip()
                 });
             }
+            b"worktreeSession" => {
+                return json.object(|json, key| {
+                    if key == b"originalCwd" {
+                        self.original_cwd = json.maybe_string()?;
+                        return Some(());
+                    }
+                    json.skip()
+                });
+            }
             b"forkedFrom" => {
                 self.forked = json.peek()? == b'{';
                 return json.object(|json, key| {
@@ -172,6 +186,10 @@ impl<'a> Raw<'a> {
             // What stands in a queue before anything was said came from a program.
             b"queue-operation" => {
                 LineRole::Header { id: words(self.session), parent: None, kind: SessionKind::Headless }
+            }
+            // The agent writes it anew at each end: only before anything was said does it tell where the session began.
+            WORK_TREE if self.original_cwd.is_some() => {
+                LineRole::Header { id: None, parent: None, kind: SessionKind::Main }
             }
             _ => LineRole::Other,
         }

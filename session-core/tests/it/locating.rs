@@ -191,6 +191,16 @@ async fn a_session_of_another_project_needs_a_yes() {
 }
 
 #[tokio::test]
+async fn a_session_whose_work_tree_is_gone_is_of_the_project_that_it_began_in() {
+    let mut left = entry(ID, "/w/demo", "login");
+    left.last_cwd = Some("/trees/gone".into());
+    let bench = with(Cards { entries: vec![left.clone()], unlisted: vec![] });
+    let moved = bench.lifecycle.locate(&text(ID)).await.unwrap();
+    let (Answer::Found { hit, .. } | Answer::Moved { hit, .. }) = &moved.answer else { panic!("{moved:?}") };
+    assert_eq!((hit.workdir, hit.folder.as_deref()), (Workdir::SameRepository, left.last_cwd.as_deref()));
+}
+
+#[tokio::test]
 async fn one_of_this_project_comes_before_those_of_others() {
     let entries = vec![entry(OTHER, "/w/other", "Login"), entry(ID, "/w/tree", "login")];
     let bench = with(Cards { entries, unlisted: vec![] });

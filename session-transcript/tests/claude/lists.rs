@@ -149,6 +149,27 @@ fn a_file_where_all_is_a_helpers_is_a_helpers() {
 }
 
 #[test]
+fn a_session_of_a_work_tree_began_in_the_folder_that_the_tree_was_made_from() {
+    let state = json!({"type": "worktree-state", "sessionId": SESSION,
+        "worktreeSession": {"originalCwd": "/w/demo", "worktreePath": "/trees/fix", "worktreeName": "fix"}});
+    let mut there = user("u", None, "x");
+    there["cwd"] = json!("/trees/fix");
+    let mut here = there.clone();
+    here["cwd"] = json!("/w/demo/sub");
+    let folders = |lines: &[Value]| {
+        let found = entry(lines);
+        assert_eq!((found.parent, found.kind, found.resumable), (None, SessionKind::Main, Resumability::Yes));
+        [found.cwd, found.last_cwd].map(|folder| folder.unwrap().to_str().unwrap().to_owned())
+    };
+    assert_eq!(folders(&[state.clone(), there.clone()]), ["/w/demo", "/trees/fix"]);
+    // Written anew at the end, it does not say where the session is.
+    assert_eq!(folders(&[state.clone(), there.clone(), state.clone()]), ["/w/demo", "/trees/fix"]);
+    assert_eq!(folders(&[here, state.clone(), there.clone(), state]), ["/w/demo/sub", "/trees/fix"]);
+    let left = json!({"type": "worktree-state", "worktreeSession": null, "sessionId": SESSION});
+    assert_eq!(folders(&[left, there]), ["/trees/fix", "/trees/fix"]);
+}
+
+#[test]
 fn what_a_program_began_is_headless() {
     let queued =
         json!({"type": "queue-operation", "operation": "enqueue", "content": "x", "sessionId": SESSION});
