@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the matrix is for people")]
 
 mod agents;
+mod begun;
 mod capture;
 mod claude;
 mod codex;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         trials.push(Trial::test("real_cli::needs_cargo_xtask_real_cli", hint).with_ignored_flag(true));
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
+    begun::clear();
     if clis.is_empty() || arguments.list || capture::wanted() {
         return conclusion.exit_code();
     }

@@ -31,6 +31,16 @@ const HALF: Damage = Damage::Other("half of its database");
 /// How long a version that tries for ever is waited for.
 const TRIES: Duration = Duration::from_secs(12);
 
+/// Where the user keeps the configuration.
+fn configuration_dir(place: &Place) -> PathBuf {
+    place.home().join(".config/opencode")
+}
+
+/// A list of models that names none, beside the configuration.
+fn known_models(place: &Place) -> PathBuf {
+    configuration_dir(place).join("models.json")
+}
+
 /// The user's own configuration: the fake model, and nothing else.
 fn configuration(place: &Place) -> serde_json::Value {
     serde_json::json!({
@@ -66,15 +76,18 @@ impl AgentUnderTest for OpencodeCli {
     }
 
     fn prepare(&self, place: &Place) {
-        let folder = place.home().join(".config/opencode");
+        let folder = configuration_dir(place);
         std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(known_models(place), "{}").unwrap();
         std::fs::write(folder.join("opencode.json"), configuration(place).to_string()).unwrap();
     }
 
     fn environment(&self, place: &Place, bare: Environment) -> Environment {
         // Plugins would be fetched. The folder that a shell is in need not be that of the run, and a password for a
-        // server of the user's locks 1.15.13 out of its own.
+        // server of the user's locks 1.15.13 out of its own. Of the thousands of models in the program none is called, and
+        // to make them all ready takes a third of a start.
         bare.set("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1")
+            .set("OPENCODE_MODELS_PATH", known_models(place))
             .set("PWD", place.home())
             .set("OPENCODE_SERVER_PASSWORD", "for another server")
     }

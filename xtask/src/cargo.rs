@@ -18,6 +18,11 @@ struct Target {
 
 /// Builds with these arguments and returns the program of this target.
 pub(crate) fn build(args: &[&str], target: &str) -> Result<PathBuf, String> {
+    build_all(args, [target]).map(|[program]| program)
+}
+
+/// Builds with these arguments and returns the programs of these targets.
+pub(crate) fn build_all<const N: usize>(args: &[&str], targets: [&str; N]) -> Result<[PathBuf; N], String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(args)
@@ -29,11 +34,18 @@ pub(crate) fn build(args: &[&str], target: &str) -> Result<PathBuf, String> {
     if !output.status.success() {
         return Err(format!("cargo {} failed", args.join(" ")));
     }
-    String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Message>(line).ok())
-        .filter(|message| message.target.as_ref().is_some_and(|found| found.name == target))
-        .filter_map(|message| message.executable)
-        .next_back()
-        .ok_or_else(|| format!("cargo built no program for {target}"))
+    let mut programs = targets.map(|_| PathBuf::new());
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let Ok(Message { target: Some(built), executable: Some(program) }) = serde_json::from_str(line)
+        else {
+            continue;
+        };
+        if let Some(at) = targets.iter().position(|target| *target == built.name) {
+            programs[at] = program;
+        }
+    }
+    match programs.iter().position(|program| program.as_os_str().is_empty()) {
+        Some(at) => Err(format!("cargo built no program for {}", targets[at])),
+        None => Ok(programs),
+    }
 }

@@ -41,9 +41,10 @@ pub(crate) fn capture(args: &CaptureArgs) -> Outcome {
 
 /// Runs the suite where there is no network, with this switch on.
 fn suite(installed: &[Installed], switch: Option<&str>, rest: &[String]) -> Outcome {
-    let program =
-        cargo::build(&["test", "-p", "rejoin-tests", "--test", "real_cli", "--no-run"], "real_cli")?;
-    let rejoin = cargo::build(&["build", "-p", "rejoin-cli", "--bin", "rejoin"], "rejoin")?;
+    // As `cargo test --workspace` builds them: of one package alone, most that it depends on would have other features, and be
+    // built once more. The tests of the command bring it with them.
+    let wanted = ["test", "--workspace", "--test", "real_cli", "--test", "it", "--no-run"];
+    let [program, rejoin] = cargo::build_all(&wanted, ["real_cli", "rejoin"])?;
     let (mut command, open) = sandbox::command(&program);
     if let Some(why) = open {
         eprintln!("xtask: {why}; running without one");

@@ -5,6 +5,7 @@ use rejoin::core::{Mode, NoSink, RunId, Turn};
 use rejoin::{Cancel, Limits, SessionStore as _};
 
 use super::transcript;
+use crate::begun::Begun;
 use crate::pinned::Pinned;
 use crate::stage::Stage;
 
@@ -23,8 +24,8 @@ pub(super) async fn the_state_dir_holds_the_session_and_the_home_does_not(cli: &
 
 /// The orchestration never chooses an id twice, so this asks the adapter itself.
 pub(super) async fn id_in_use(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let id = stage.run("alpha").await.unwrap().session_id.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let id = stage.last().session_id.clone().unwrap();
     let kept = stage.kept(&id);
     let state_dir = stage.store().state_dir(&stage.key()).await.unwrap().unwrap();
     let agent = stage.agent();

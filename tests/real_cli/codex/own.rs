@@ -8,6 +8,7 @@ use rejoin::core::{Lifecycle, Mode, NoSink, Program, RunId, Turn, TurnReport};
 use rejoin::{Agent, Cancel, Limits, NativeId, Route, RunError, SessionStore as _, Warning, Why};
 
 use super::{agent_with, transcript};
+use crate::begun::Begun;
 use crate::matrix::Turns;
 use crate::pinned::Pinned;
 use crate::scenarios::kills;
@@ -38,8 +39,8 @@ async fn fails_and_goes_on(stage: &Stage, scenario: &str, lifecycle: Lifecycle, 
 }
 
 pub(super) async fn a_key_that_is_not_there(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     let options = CodexOptions::new().program(Program::new(&cli.program));
     let agent = rejoin::adapters::codex().options(options).environment(stage.place.bare(cli));
     let without = stage.lifecycle(true).agent(agent.into());
@@ -53,8 +54,8 @@ pub(super) async fn a_key_that_is_not_there(cli: &Pinned) {
 }
 
 pub(super) async fn a_configuration_that_is_broken(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     let config = stage.place.home().join(".codex/config.toml");
     let good = std::fs::read(&config).unwrap();
     std::fs::write(&config, "x = [\n").unwrap();
@@ -68,8 +69,8 @@ pub(super) async fn a_configuration_that_is_broken(cli: &Pinned) {
 
 /// By itself, 0.171 would try for ever.
 pub(super) async fn an_address_that_nobody_serves(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     let dead = CodexProvider::new("fake", "http://127.0.0.1:9/v1").unwrap();
     let dead = CodexOptions::new().provider(dead.env_key("FAKE_KEY").unwrap().retries(1));
     let lifecycle = lifecycle_with(&stage, dead);
@@ -79,8 +80,8 @@ pub(super) async fn an_address_that_nobody_serves(cli: &Pinned) {
 }
 
 pub(super) async fn another_provider(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     let other = CodexProvider::new("other", format!("{}/v1", stage.place.model)).unwrap();
     let other = CodexOptions::new().provider(other.env_key("FAKE_KEY").unwrap());
     let before = stage.turns();
@@ -97,8 +98,8 @@ pub(super) async fn another_provider(cli: &Pinned) {
 
 /// Something else holds the session, as a person's own Codex would: another process, without our lease.
 pub(super) async fn another_writer(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     let id = first.session_id.clone().unwrap();
     let (agent, dir) = (stage.agent(), dir_of(&stage).await);
     let project = stage.place.project();
@@ -127,8 +128,8 @@ pub(super) async fn another_writer(cli: &Pinned) {
 
 /// npm's launcher dies without a word to the program below it, which holds the pipes and goes on.
 pub(super) async fn the_launcher_killed_alone(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     let before = stage.turns();
     let running = kills::in_mid_turn(&stage, "[[hold turn]] beta").await;
     let (launcher, below): (Vec<u32>, Vec<u32>) =

@@ -7,6 +7,7 @@ use rejoin::process::SystemHost;
 use rejoin::{Route, Warning, Why};
 
 use super::own::{dir_of, without_a_lease};
+use crate::begun::Begun;
 use crate::pinned::{self, Pinned};
 use crate::stage::{Stage, agent, reply};
 
@@ -35,8 +36,8 @@ pub(super) async fn a_session_of_an_older_version_goes_on(cli: &Pinned) {
 
 /// An older version would go on with the session, and the newer one would then refuse it.
 pub(super) async fn an_older_version_stands_aside(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     let kept = stage.kept(first.session_id.as_ref().unwrap());
     let second = lifecycle_of(&stage, &older(cli).unwrap()).run(stage.request("beta")).await.unwrap();
     assert_eq!((second.route, reply(&second).user_turns), (Route::FellBack(Why::VersionCannotResume), 1));
@@ -48,8 +49,8 @@ pub(super) async fn an_older_version_stands_aside(cli: &Pinned) {
 
 /// Somebody else went on with the session by an older version, outside of Rejoin.
 pub(super) async fn what_an_older_version_added_is_mended(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     let (id, dir) = (first.session_id.clone().unwrap(), dir_of(&stage).await);
     let older = agent(&older(cli).unwrap(), &stage.place);
     let report = without_a_lease(&older, &stage.place.project(), &dir, &id, "beta").await;

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 
 use super::{OpencodeCli, configuration, options, own_database, sessions};
 use crate::agents::AgentUnderTest as _;
+use crate::begun::Begun;
 use crate::matrix::Turns;
 use crate::pinned::Pinned;
 use crate::stage::{Stage, reply};
@@ -41,8 +42,7 @@ pub(super) async fn the_state_dir_holds_the_session_and_the_home_does_not(cli: &
 
 /// Without leave, nobody can be asked: the turn ends, and the run says what it was about.
 pub(super) async fn a_rejected_permission_is_named(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
     let bound = stage.bound().await;
     let environment = OpencodeCli.environment(&stage.place, stage.place.bare(cli));
     let agent = adapter().options(options(Program::new(&cli.program))).environment(environment);
@@ -63,8 +63,7 @@ pub(super) async fn a_rejected_permission_is_named(cli: &Pinned) {
 
 /// Where the CLI makes the conversation shorter and goes on, the run has its answer, whatever the exit.
 pub(super) async fn a_conversation_that_is_too_long_once(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
     let bound = stage.bound().await;
     let request = stage.request("beta [[status 413 once]]");
     let outcome = stage.row("too long once", true, request).await;
@@ -82,8 +81,7 @@ pub(super) async fn a_conversation_that_is_too_long_once(cli: &Pinned) {
 
 /// A lock that lasts: one database a session stands aside, one for all fails; nothing is lost.
 pub(super) async fn a_database_that_is_locked(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
     let bound = stage.bound().await;
     let sessions::Kept::Database(path) = sessions::find(&stage.place, &bound) else { panic!("no database") };
     let lock = Connection::open(path).unwrap();
@@ -105,8 +103,7 @@ pub(super) async fn a_database_that_is_locked(cli: &Pinned) {
 
 /// A fork begins in a copy of the original's database, and has one of its own from its first resume on.
 pub(super) async fn a_fork_is_resumed(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
     let fork = |prompt: &str| {
         LlmRequest::new(prompt)
             .cwd(stage.place.project())
@@ -127,8 +124,7 @@ pub(super) async fn a_fork_is_resumed(cli: &Pinned) {
 
 /// What a person has to put right fails the run, and costs neither the session nor a call.
 pub(super) async fn a_configuration_that_is_broken(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
     let bound = stage.bound().await;
     let path = stage.place.home().join(".config/opencode/opencode.json");
     std::fs::write(&path, "{\"model\": ").unwrap();
@@ -142,8 +138,7 @@ pub(super) async fn a_configuration_that_is_broken(cli: &Pinned) {
 /// 1.18.33 does not tell why it fails, so a fresh run is tried; it fails alike, and the session is acquitted. 1.15.13 tells it
 /// in one of two lines, of which sometimes only the other one comes: there is no cell of it.
 pub(super) async fn a_model_that_is_unknown(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
     let bound = stage.bound().await;
     let before = stage.turns();
     let request = stage.request("beta").model("fake/nope");

@@ -3,14 +3,13 @@
 use rejoin::{Route, RunError, Why};
 
 use crate::agents::{End, Fault};
+use crate::begun::Begun;
 use crate::matrix::Turns;
 use crate::pinned::Pinned;
-use crate::stage::Stage;
 
 pub(super) async fn in_a_resumed_turn(cli: &Pinned, fault: Fault, end: End) {
     let name = fault.name();
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
     let bound = stage.bound().await;
     let prompt = match fault {
         Fault::Status(status) => {

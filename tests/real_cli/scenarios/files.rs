@@ -3,20 +3,18 @@
 use rejoin::{NativeId, Route, RunError, Why};
 
 use crate::agents::{Damage, Fate};
+use crate::begun::Begun;
 use crate::pinned::Pinned;
 use crate::stage::{Stage, reply, scenario};
 
 /// The session is damaged in this way; with and without a look, the next run does what the rules say.
 pub(super) async fn damaged(cli: &Pinned, damage: Damage, looked_at: Fate, unseen: Fate) {
     assert_ne!(looked_at, Fate::Forgets, "a look tells whether there is something to forget");
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
-    let fresh_turns = stage.turns();
-    let old = stage.run("beta").await.unwrap().session_id.unwrap();
-    let kept = stage.keep();
+    let stage = Begun::alpha_and_beta(cli).await;
+    let old = stage.last().session_id.clone().unwrap();
     for (look, fate) in [(true, looked_at), (false, unseen)] {
-        stage.put_back(&kept);
-        one(&stage, (damage, look, fate), (&old, fresh_turns)).await;
+        stage.again();
+        one(&stage, (damage, look, fate), (&old, stage.fresh_turns())).await;
     }
 }
 
@@ -75,14 +73,12 @@ async fn one(
 /// What is no id never reaches the agent.
 pub(super) async fn malformed_id(cli: &Pinned) {
     let malformed = cli.under_test().rules(cli).malformed_id;
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
-    let kept = stage.keep();
+    let stage = Begun::alpha(cli).await;
     for look in [true, false] {
         for (id, name) in
             [(malformed, "malformed id"), ("--help", "an id that looks like a flag"), ("", "empty id")]
         {
-            stage.put_back(&kept);
+            stage.again();
             stage.tamper_id(id).await;
             let second = stage.row(&scenario(name, look), look, stage.request("beta")).await.unwrap();
             assert_eq!(second.route, Route::FellBack(Why::IdMalformed));

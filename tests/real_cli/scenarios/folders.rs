@@ -3,6 +3,7 @@
 use rejoin::core::decide::Reach;
 use rejoin::{LlmResult, Route, RunError, Why};
 
+use crate::begun::Begun;
 use crate::pinned::Pinned;
 use crate::stage::{Stage, reply, scenario};
 
@@ -20,12 +21,10 @@ fn check(result: &LlmResult, resumes: bool, why: Why, calls: usize) {
 }
 
 pub(super) async fn unrelated_folder(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
     let other = stage.place.root.join("other");
     std::fs::create_dir(&other).unwrap();
     stage.repository(&other);
-    let kept = stage.keep();
     let before = stage.turns();
     let yes = stage
         .row("another project, with a yes", true, stage.request_in(&other, "beta").enter_other_project(true))
@@ -33,10 +32,11 @@ pub(super) async fn unrelated_folder(cli: &Pinned) {
         .unwrap();
     check(&yes, reaches(cli, Reach::Anywhere), Why::WorkdirDiffers, stage.turns() - before);
 
-    stage.put_back(&kept);
+    stage.again();
     let before = stage.turns();
     let no = stage.row("another project", true, stage.request_in(&other, "beta")).await.unwrap();
     check(&no, false, Why::ProjectDiffers, stage.turns() - before);
+    std::fs::remove_dir_all(other).unwrap();
 }
 
 /// A folder that belongs to no repository is as good as any.
@@ -57,18 +57,18 @@ pub(super) async fn a_folder_without_a_repository(cli: &Pinned) {
 }
 
 pub(super) async fn another_work_tree(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
     let tree = stage.place.root.join("tree");
     stage.git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
-    let kept = stage.keep();
     for look in [true, false] {
-        stage.put_back(&kept);
+        stage.again();
         let before = stage.turns();
         let name = scenario("another work tree", look);
         let result = stage.row(&name, look, stage.request_in(&tree, "beta")).await.unwrap();
         check(&result, reaches(cli, Reach::Repository), Why::WorkdirDiffers, stage.turns() - before);
     }
+    stage.git(&["worktree", "remove", "--force", tree.to_str().unwrap()]);
+    stage.git(&["branch", "-q", "-D", "tree"]);
 }
 
 pub(super) async fn a_work_tree_that_is_gone(cli: &Pinned) {
@@ -83,11 +83,11 @@ pub(super) async fn a_work_tree_that_is_gone(cli: &Pinned) {
 }
 
 pub(super) async fn moved_folder(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
     let moved = stage.place.root.join("moved");
     std::fs::rename(stage.place.project(), &moved).unwrap();
     let before = stage.turns();
     let result = stage.row("moved folder", true, stage.request_in(&moved, "beta")).await.unwrap();
     check(&result, reaches(cli, Reach::Anywhere), Why::WorkdirDiffers, stage.turns() - before);
+    std::fs::rename(moved, stage.place.project()).unwrap();
 }

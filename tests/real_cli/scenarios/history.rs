@@ -1,12 +1,13 @@
 //! What the CLI wrote, as lists and pages show it, and as it is continued from there.
 
-use rejoin::Route;
 use rejoin::core::Lifecycle;
 use rejoin::core::decide::Reach;
 use rejoin::history::{
     Block, EntryKind, ListedSession, PageQuery, Resumability, Scope, SessionsQuery, TranscriptPage,
 };
+use rejoin::{LlmResult, Route};
 
+use crate::begun::Begun;
 use crate::pinned::Pinned;
 use crate::stage::{Stage, reply};
 
@@ -41,40 +42,45 @@ fn words(page: &TranscriptPage) -> Vec<(bool, String)> {
 /// In the agent's own place and in a state dir: what it wrote is listed with what was said, read from its end, and is the one
 /// that the next run continues.
 pub(super) async fn listed_and_read(cli: &Pinned) {
-    for state_dirs in [true, false] {
-        let stage = Stage::new(cli);
-        let lifecycle = stage.lifecycle(true).state_dirs(state_dirs);
-        lifecycle.run(stage.request("alpha")).await.unwrap();
-        let second = lifecycle.run(stage.request("beta")).await.unwrap();
-        let session = only(&lifecycle, Scope::Exact(stage.place.project())).await;
-        let entry = &session.entry;
-        assert_eq!((session.key.as_ref(), session.bound), (Some(&stage.key()), true));
-        assert_eq!(Some(&entry.id), second.session_id.as_ref());
-        assert_eq!((entry.first_prompt.as_deref(), entry.turns), (Some("alpha"), Some(2)), "{entry:?}");
-        assert_eq!((entry.resumable, entry.exact), (Resumability::Yes, true));
-        assert_eq!(entry.cwd.as_deref(), Some(&*stage.place.project()));
-        assert_eq!((entry.skipped_lines, entry.torn_tail), (0, false));
-        let began = entry.began.unwrap();
-        assert!(entry.updated.unwrap() >= began, "{entry:?}");
+    let stage = Begun::alpha_and_beta(cli).await;
+    two_turns(&stage, &stage.lifecycle(true), stage.last()).await;
 
-        let last = lifecycle.page(&session, &PageQuery::Last { turns: 1 }).await.unwrap();
-        let expected = [(true, "beta".to_owned()), (false, second.text.clone())];
-        assert_eq!(words(&last), expected, "{last:?}");
-        let cursor = last.before.unwrap();
-        let before = lifecycle.page(&session, &PageQuery::Before { cursor, turns: 1 }).await.unwrap();
-        assert_eq!(words(&before)[0], (true, "alpha".to_owned()), "{before:?}");
+    let stage = Stage::new(cli);
+    let lifecycle = stage.lifecycle(true).state_dirs(false);
+    lifecycle.run(stage.request("alpha")).await.unwrap();
+    let second = lifecycle.run(stage.request("beta")).await.unwrap();
+    two_turns(&stage, &lifecycle, &second).await;
+}
 
-        let restored = lifecycle.restore(&session).await.unwrap();
-        assert_eq!((restored.turns, restored.open_calls.len()), (2, 0), "{restored:?}");
-        assert_eq!(restored.usage, second.totals.usage, "what the runs counted is what the file tells");
-    }
+/// Lists and reads the session of `alpha` and `beta`.
+async fn two_turns(stage: &Stage, lifecycle: &Lifecycle, second: &LlmResult) {
+    let session = only(lifecycle, Scope::Exact(stage.place.project())).await;
+    let entry = &session.entry;
+    assert_eq!((session.key.as_ref(), session.bound), (Some(&stage.key()), true));
+    assert_eq!(Some(&entry.id), second.session_id.as_ref());
+    assert_eq!((entry.first_prompt.as_deref(), entry.turns), (Some("alpha"), Some(2)), "{entry:?}");
+    assert_eq!((entry.resumable, entry.exact), (Resumability::Yes, true));
+    assert_eq!(entry.cwd.as_deref(), Some(&*stage.place.project()));
+    assert_eq!((entry.skipped_lines, entry.torn_tail), (0, false));
+    let began = entry.began.unwrap();
+    assert!(entry.updated.unwrap() >= began, "{entry:?}");
+
+    let last = lifecycle.page(&session, &PageQuery::Last { turns: 1 }).await.unwrap();
+    let expected = [(true, "beta".to_owned()), (false, second.text.clone())];
+    assert_eq!(words(&last), expected, "{last:?}");
+    let cursor = last.before.unwrap();
+    let before = lifecycle.page(&session, &PageQuery::Before { cursor, turns: 1 }).await.unwrap();
+    assert_eq!(words(&before)[0], (true, "alpha".to_owned()), "{before:?}");
+
+    let restored = lifecycle.restore(&session).await.unwrap();
+    assert_eq!((restored.turns, restored.open_calls.len()), (2, 0), "{restored:?}");
+    assert_eq!(restored.usage, second.totals.usage, "what the runs counted is what the file tells");
 }
 
 /// What is added while somebody follows comes once, and whole.
 pub(super) async fn followed(cli: &Pinned) {
-    let stage = Stage::new(cli);
+    let stage = Begun::alpha(cli).await;
     let lifecycle = stage.lifecycle(true);
-    lifecycle.run(stage.request("alpha")).await.unwrap();
     let session = only(&lifecycle, Scope::All).await;
     let page = lifecycle.page(&session, &PageQuery::Last { turns: 1 }).await.unwrap();
     let second = lifecycle.run(stage.request("beta")).await.unwrap();

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rejoin::{Cancel, LlmResult, Route, RunError, Why};
 
+use crate::begun::Begun;
 use crate::matrix::Turns;
 use crate::pinned::Pinned;
 use crate::runner;
@@ -76,8 +77,8 @@ async fn kill_the_cli(stage: &Stage, scenario: &str, prompt: &str) {
 }
 
 pub(super) async fn the_cli_in_a_resumed_turn(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     kill_the_cli(&stage, "CLI killed in a resumed turn", "[[hold turn]] beta").await;
     assert_eq!(Some(stage.bound().await), first.session_id, "the binding is kept");
     let next = stage
@@ -99,8 +100,8 @@ pub(super) async fn the_cli_in_the_first_turn(cli: &Pinned) {
 }
 
 pub(super) async fn the_runner_in_mid_turn(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     let mut runner = runner::start(&stage, "[[hold turn]] beta");
     wait_for_turn(&stage, "[[hold turn]] beta").await;
     runner.kill().unwrap();
@@ -119,8 +120,8 @@ pub(super) async fn the_runner_in_mid_turn(cli: &Pinned) {
 }
 
 pub(super) async fn cancelled_in_mid_turn(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     let cancel = Cancel::new();
     let (lifecycle, request) =
         (stage.lifecycle(true), stage.request("[[hold turn]] beta").cancel(cancel.clone()));
@@ -133,12 +134,12 @@ pub(super) async fn cancelled_in_mid_turn(cli: &Pinned) {
     assert!(matches!(outcome, Err(RunError::Failed { why: Why::Cancelled, .. })));
     assert_eq!(stage.processes(), [0; 0], "nothing is left");
     let next = stage.run("gamma").await.unwrap();
-    assert_eq!((next.route, next.session_id), (Route::Resumed, first.session_id));
+    assert_eq!((next.route, next.session_id), (Route::Resumed, first.session_id.clone()));
 }
 
 pub(super) async fn two_runners_at_once(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     let mut runner = runner::start(&stage, "[[hold turn]] beta");
     wait_for_turn(&stage, "[[hold turn]] beta").await;
     match stage.row("two runners at once", true, stage.request("gamma")).await {

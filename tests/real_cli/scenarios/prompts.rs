@@ -2,15 +2,15 @@
 
 use rejoin::{Route, RunError};
 
+use crate::begun::Begun;
 use crate::pinned::Pinned;
 use crate::stage::{Stage, reply};
 
 pub(super) async fn commands_are_text(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
-    let kept = stage.keep();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     for prompt in cli.under_test().rules(cli).commands.iter().copied() {
-        stage.put_back(&kept);
+        stage.again();
         let before = stage.turns();
         let second = match stage.row(&format!("the prompt `{prompt}`"), true, stage.request(prompt)).await {
             Ok(second) => second,

@@ -7,18 +7,25 @@ use rejoin::core::Lifecycle;
 use rejoin::core::decide::{Reach, Workdir};
 use rejoin::{Answer, Refusal, Relocated, Relocation, Route, Seek, Wanted};
 
+use crate::begun::Begun;
 use crate::pinned::Pinned;
 use crate::stage::{Stage, reply};
 
 pub(super) async fn relocated_after_a_rename(cli: &Pinned) {
-    for state_dirs in [true, false] {
-        let stage = Stage::new(cli);
-        let lifecycle = stage.lifecycle(true).state_dirs(state_dirs);
-        lifecycle.run(stage.request("alpha")).await.unwrap();
-        let renamed = stage.place.root.join("renamed");
-        std::fs::rename(stage.place.project(), &renamed).unwrap();
-        follow(&stage, &lifecycle, &renamed).await;
-    }
+    let stage = Begun::alpha(cli).await;
+    rename_and_follow(&stage, &stage.lifecycle(true)).await;
+
+    let stage = Stage::new(cli);
+    let lifecycle = stage.lifecycle(true).state_dirs(false);
+    lifecycle.run(stage.request("alpha")).await.unwrap();
+    rename_and_follow(&stage, &lifecycle).await;
+}
+
+async fn rename_and_follow(stage: &Stage, lifecycle: &Lifecycle) {
+    let renamed = stage.place.root.join("renamed");
+    std::fs::rename(stage.place.project(), &renamed).unwrap();
+    follow(stage, lifecycle, &renamed).await;
+    std::fs::rename(renamed, stage.place.project()).unwrap();
 }
 
 pub(super) async fn relocated_after_git_worktree_move(cli: &Pinned) {

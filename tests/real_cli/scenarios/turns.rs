@@ -3,6 +3,7 @@
 use rejoin::{LlmRequest, LlmResult, ResumePolicy, Route, RunError, SessionRef, Why};
 
 use crate::agents::{Damage, Fate};
+use crate::begun::Begun;
 use crate::pinned::Pinned;
 use crate::stage::{Stage, reply, scenario};
 
@@ -53,11 +54,11 @@ async fn fork(stage: &Stage, first: &LlmResult) {
 }
 
 pub(super) async fn usage_is_of_the_run(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    let first = stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
+    let first = stage.last();
     let second = stage.run("beta").await.unwrap();
     let third = stage.run("gamma").await.unwrap();
-    for result in [&first, &second, &third] {
+    for result in [first, &second, &third] {
         assert_eq!(result.usage, stage.rules.usage, "one call each");
     }
     assert_eq!(third.totals.usage.input_tokens, 3 * stage.rules.usage.input_tokens);
@@ -65,7 +66,7 @@ pub(super) async fn usage_is_of_the_run(cli: &Pinned) {
     if !stage.rules.has_cost {
         return;
     }
-    let costs: Vec<f64> = [&first, &second, &third].map(|result| result.cost_usd.unwrap()).to_vec();
+    let costs: Vec<f64> = [first, &second, &third].map(|result| result.cost_usd.unwrap()).to_vec();
     // An agent may make calls of its own for titles, which cost; none may add the runs up.
     let sum: f64 = costs.iter().sum();
     assert!(costs.iter().all(|cost| *cost > 0.0 && *cost < 0.7 * sum), "{costs:?}");
@@ -73,8 +74,7 @@ pub(super) async fn usage_is_of_the_run(cli: &Pinned) {
 }
 
 pub(super) async fn a_required_resume_is_refused_when_the_session_is_gone(cli: &Pinned) {
-    let stage = Stage::new(cli);
-    stage.run("alpha").await.unwrap();
+    let stage = Begun::alpha(cli).await;
     let id = stage.bound().await;
     stage.damage(&id, Damage::Deleted);
     let request = || stage.request("beta").resume(ResumePolicy::Require);
