@@ -17,26 +17,26 @@ fn uuid(raw: &[u8]) -> Option<u128> {
         digits([19, 20, 21, 22, 24, 25, 26, 27])?,
         digits([28, 29, 30, 31, 32, 33, 34, 35])?,
     ];
-    dashes.then(|| parts.into_iter().fold(0, |bits, part| bits << 32 | u128::from(part)))
+    dashes.then(|| parts.into_iter().fold(0, |bits, part| (bits << 32) | u128::from(part)))
 }
 
 /// What eight hexadecimal digits say, all looked at together: a byte of a word for each. `None`: one of them is none.
 fn hex(digits: [u8; 8]) -> Option<u32> {
     const ONES: u64 = u64::MAX / 255;
     let written = u64::from_le_bytes(digits);
-    let letters = written >> 6 & ONES;
+    let letters = (written >> 6) & ONES;
     // A capital letter has one bit less.
-    let high = (written | letters << 5) & (0xF0 * ONES);
+    let high = (written | (letters << 5)) & (0xF0 * ONES);
     let values = (written & (0x0F * ONES)) + 9 * letters;
     // A letter stands for ten or more, what is none for less, and nothing for sixteen.
-    let misread = (values + 6 * ONES ^ letters << 4 | values) & (0x10 * ONES);
+    let misread = (((values + 6 * ONES) ^ (letters << 4)) | values) & (0x10 * ONES);
     if high != 0x30 * (ONES + letters) || misread != 0 {
         return None;
     }
     // The first digit counts most, and lies lowest: pairs, then fours, then all.
-    let pairs = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF;
-    let fours = (pairs << 8 | pairs >> 16) & 0x0000_FFFF_0000_FFFF;
-    Some((fours << 16 | fours >> 32) as u32)
+    let pairs = ((values << 4) | (values >> 8)) & 0x00FF_00FF_00FF_00FF;
+    let fours = ((pairs << 8) | (pairs >> 16)) & 0x0000_FFFF_0000_FFFF;
+    Some(((fours << 16) | (fours >> 32)) as u32)
 }
 
 const ODD: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xC2B2_AE3D_27D4_EB4F, 0x1656_67B1_9E37_79F9];

@@ -42,6 +42,19 @@ impl Head {
         })
     }
 
+    /// Takes what another header of the same session says besides.
+    pub(super) fn fill(&mut self, other: Self) {
+        // One that names no session is of the file's own.
+        if self.id.is_none() || other.id.is_none() || self.id == other.id {
+            self.id = self.id.take().or(other.id);
+            self.cwd = self.cwd.take().or(other.cwd);
+            self.branch = self.branch.take().or(other.branch);
+            if self.kind == SessionKind::Main {
+                self.kind = other.kind;
+            }
+        }
+    }
+
     /// The session that a file of this name comes from: the name is its own, so another id is that of an older one.
     pub(crate) fn parent(&self, own: &NativeId) -> Option<Ancestor> {
         let other = self.id.as_deref().filter(|id| *id != own.as_str());

@@ -121,8 +121,8 @@ impl Notes {
         talk.lines += u64::from(is_talk(facts));
         if let LineRole::Header { .. } = facts.role {
             // Folders of headers that follow are those of other sessions.
-            if self.head.is_none() && self.is_silent() {
-                self.head = Head::of(facts, base());
+            if self.is_silent() {
+                self.headed(Head::of(facts, if self.head.is_none() { base() } else { None }));
             }
         } else {
             talk.take(facts);
@@ -140,7 +140,7 @@ impl Notes {
     /// Takes what later lines say.
     pub(super) fn append(&mut self, later: Self) {
         if self.is_silent() {
-            keep_first(&mut self.head, later.head);
+            self.headed(later.head);
         }
         self.main.append(later.main);
         self.helpers.append(later.helpers);
@@ -152,6 +152,14 @@ impl Notes {
         keep_last(&mut self.updated, later.updated);
         keep_first(&mut self.kind, later.kind);
         keep_first(&mut self.origin, later.origin);
+    }
+
+    /// Takes a header that stands before everything that was said.
+    fn headed(&mut self, header: Option<Head>) {
+        match (&mut self.head, header) {
+            (Some(head), Some(header)) => head.fill(header),
+            (head, header) => keep_first(head, header),
+        }
     }
 
     const fn is_silent(&self) -> bool {

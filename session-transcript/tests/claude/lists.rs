@@ -166,7 +166,16 @@ fn a_session_of_a_work_tree_began_in_the_folder_that_the_tree_was_made_from() {
     assert_eq!(folders(&[state.clone(), there.clone(), state.clone()]), ["/w/demo", "/trees/fix"]);
     assert_eq!(folders(&[here, state.clone(), there.clone(), state]), ["/w/demo/sub", "/trees/fix"]);
     let left = json!({"type": "worktree-state", "worktreeSession": null, "sessionId": SESSION});
-    assert_eq!(folders(&[left, there]), ["/trees/fix", "/trees/fix"]);
+    assert_eq!(folders(&[left, there.clone()]), ["/trees/fix", "/trees/fix"]);
+    // A program's prompt may wait before it, or behind it.
+    let queued =
+        json!({"type": "queue-operation", "operation": "enqueue", "content": "x", "sessionId": SESSION});
+    let state = json!({"type": "worktree-state", "sessionId": SESSION,
+        "worktreeSession": {"originalCwd": "/w/demo", "worktreePath": "/trees/fix", "worktreeName": "fix"}});
+    for lines in [[queued.clone(), state.clone(), there.clone()], [state, queued, there]] {
+        let found = entry(&lines);
+        assert_eq!((found.cwd, found.kind), (Some("/w/demo".into()), SessionKind::Headless));
+    }
 }
 
 #[test]
