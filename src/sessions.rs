@@ -140,6 +140,17 @@ impl Sessions {
         self.0.close_mailbox(mailbox, closing).await
     }
 
+    /// Closes a mailbox for one agent, as [`close`](Self::close) does for each.
+    ///
+    /// # Errors
+    /// [`CloseError`]: a run is under way, a newer version wrote the record, or the store failed.
+    ///
+    /// # Cancel safety
+    /// As [`close`](Self::close).
+    pub async fn close_key(&self, key: &SessionKey, closing: Closing) -> Result<Closed, CloseError> {
+        self.0.close(key, closing).await
+    }
+
     /// Removes what belongs to no live mailbox and was not used for a while, what removals and writes that died left, and
     /// what [`Retention`](crate::Retention) asks for. Each key goes under its lease and with a word in its audit log, which
     /// stays. What cannot be read, is being run or fails is told in the report and stops nothing else. The report also names

@@ -31,7 +31,7 @@ const SHARED: &[&str] =
     &["settings.json", "CLAUDE.md", "agents", "commands", "output-styles", "plugins", "rules", "skills"];
 
 const CREDENTIALS: &str = ".credentials.json";
-const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+pub(crate) const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 const STORAGE_DIR: &str = "CLAUDE_SECURESTORAGE_CONFIG_DIR";
 /// With one of these, no version tried needs a login of its own (2.0.14, 2.1.197, 2.1.332).
 const KEYS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];

@@ -17,7 +17,7 @@ use session_core::{
     TranscriptFormat,
 };
 
-use crate::state::config_dir;
+use crate::state::{CONFIG_DIR, config_dir};
 use crate::wire::{Message, Text};
 
 /// The session files of Claude Code, below the configuration folder of an environment or below a state dir.
@@ -103,7 +103,7 @@ fn fixed_name(env: &EnvMap, state_dir: Option<&Path>) -> Option<String> {
     let name = env.get("CLAUDE_CODE_PROJECT_DIR_NAME")?.to_str()?;
     let valid =
         name.len() <= 64 && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-    let chosen = state_dir.is_some() || env.get("CLAUDE_CONFIG_DIR").is_some();
+    let chosen = state_dir.is_some() || env.get(CONFIG_DIR).is_some();
     (valid && chosen).then(|| name.to_owned())
 }
 
@@ -114,6 +114,10 @@ impl TranscriptFormat for ClaudeTranscripts {
 
     fn home(&self) -> Option<PathBuf> {
         config_dir(&self.env)
+    }
+
+    fn named_home(&self) -> Option<PathBuf> {
+        self.home().filter(|_| self.env.get(CONFIG_DIR).is_some())
     }
 
     fn places(&self, query: &SessionQuery<'_>) -> Places {

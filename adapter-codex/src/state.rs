@@ -35,7 +35,7 @@ const SHARED: &[&str] = &[
 /// The login. Never copied: a refreshed token makes the other copy worthless.
 const LOGIN: &str = "auth.json";
 
-const HOME: &str = "CODEX_HOME";
+pub(crate) const HOME: &str = "CODEX_HOME";
 const INDEX_HOME: &str = "CODEX_SQLITE_HOME";
 /// A key of its own stands above the login in every version tried (0.63, 0.98, 0.130, 0.171).
 const KEY: &str = "CODEX_API_KEY";

@@ -8,7 +8,7 @@ use session_core::{
 };
 
 use self::record::Record;
-use crate::state::home;
+use crate::state::{HOME, home};
 use crate::wire::Text;
 
 mod entry;
@@ -87,6 +87,10 @@ impl TranscriptFormat for CodexTranscripts {
 
     fn home(&self) -> Option<PathBuf> {
         home(&self.env)
+    }
+
+    fn named_home(&self) -> Option<PathBuf> {
+        home(&self.env).filter(|_| self.env.get(HOME).is_some())
     }
 
     /// The name of a file begins with the local time of its first record, which nobody knows, so that it is searched

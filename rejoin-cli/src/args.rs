@@ -13,6 +13,9 @@ const EXITS: &str = "\
 Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not found, 4 more than one is meant, 5 of another project, 6 busy, \
 7 refused, 8 agent not installed, 130 cancelled.";
 
+/// Turns that `show` shows by itself.
+pub(crate) const TURNS: usize = 5;
+
 /// Every session of every coding agent on this machine.
 #[derive(Debug, Parser)]
 #[command(name = "rejoin", version, after_help = EXITS, arg_required_else_help = true)]
@@ -236,9 +239,10 @@ pub(crate) struct List {
 #[derive(Debug, Args)]
 pub(crate) struct Show {
     /// The session: its id, the beginning of it, its mailbox, or its title; the same one that `resume` takes.
-    pub(crate) session: String,
+    #[arg(required = true)]
+    pub(crate) session: Vec<String>,
     /// How many turns.
-    #[arg(long, short = 'n', default_value_t = 5)]
+    #[arg(long, short = 'n', default_value_t = TURNS)]
     pub(crate) turns: usize,
     /// The turns before this place, as an earlier page named it.
     #[arg(long, value_name = "CURSOR", conflicts_with = "follow")]
@@ -253,9 +257,12 @@ pub(crate) struct Show {
 
 #[derive(Debug, Args)]
 pub(crate) struct Search {
-    /// The words; all of them have to be there.
+    /// The words; all of them have to be there, in any order, in one prompt, reply or title.
     #[arg(required = true)]
     pub(crate) words: Vec<String>,
+    /// Take each argument as it stands, with its spaces: `search --phrase "connection pool"`.
+    #[arg(long, short)]
+    pub(crate) phrase: bool,
     #[command(flatten)]
     pub(crate) which: Which,
 }
@@ -325,7 +332,8 @@ impl From<Because> for Closing {
 
 #[derive(Debug, Args)]
 pub(crate) struct Close {
-    /// The mailbox.
+    /// The mailbox, for every agent; or the key, as in issue-42@claude, for one.
+    #[arg(value_name = "KEY")]
     pub(crate) mailbox: String,
     /// Why.
     #[arg(long, value_enum, default_value_t)]

@@ -4,11 +4,10 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use rejoin::error::{Chain, HistoryError};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// The exit codes. The README has the same table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// It was done.
     Ok,
@@ -31,7 +30,6 @@ pub(crate) enum Exit {
     /// It was ended from outside, or the picker was left without a choice.
     Cancelled,
     /// A signal with this number ended it.
-    #[serde(untagged)]
     Signal(u8),
 }
 
@@ -51,6 +49,24 @@ impl Exit {
             // As shells say it.
             Self::Signal(number) => 128_u8.saturating_add(number),
         }
+    }
+}
+
+impl Serialize for Exit {
+    /// Its name; whichever signal it was, the number tells.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::NotFound => "not_found",
+            Self::Ambiguous => "ambiguous",
+            Self::OtherProject => "other_project",
+            Self::Busy => "busy",
+            Self::Refused => "refused",
+            Self::NoAgent => "no_agent",
+            Self::Cancelled | Self::Signal(_) => "cancelled",
+        })
     }
 }
 

@@ -17,9 +17,10 @@ mod target;
 mod when;
 mod world;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::args::{Cli, Command};
 use crate::exit::{Exit, Failure};
@@ -30,7 +31,10 @@ use crate::world::{Need, Running, World};
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return output::clap(&error, asks_for_json()).into(),
+        Err(error) => {
+            let command = command_of(std::env::args_os());
+            return output::clap(&error, asks_for_json(), command.as_deref()).into();
+        }
     };
     let around = match Surroundings::look() {
         Ok(around) => around,
@@ -47,6 +51,21 @@ fn main() -> ExitCode {
 /// Whether a document was asked for, as far as words that could not be understood tell.
 fn asks_for_json() -> bool {
     std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json")
+}
+
+/// The command that words were meant for that could not be understood, by its own name: the first word that is none of an
+/// option.
+fn command_of(words: impl Iterator<Item = OsString>) -> Option<String> {
+    let cli = Cli::command();
+    let mut words = words.skip(1);
+    while let Some(word) = words.next() {
+        match word.to_str()? {
+            "--store" | "--color" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            word => return cli.find_subcommand(word).map(|command| command.get_name().to_owned()),
+        }
+    }
+    None
 }
 
 /// Carries the command out on a runtime that does not outlive it: a look at a file that hangs keeps nobody.

@@ -64,7 +64,7 @@ impl Output {
         let color = match common.color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
-            ColorChoice::Auto => terminal && !around.no_color,
+            ColorChoice::Auto => terminal && !around.no_color && !around.is_dumb,
         };
         let size = || ratatui::crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns));
         Self {
@@ -73,7 +73,7 @@ impl Output {
             json: common.json,
             color: color && !common.json,
             columns: terminal.then(|| size().filter(|columns| *columns >= 20)).flatten(),
-            progress: io::stderr().is_terminal() && !common.quiet,
+            progress: io::stderr().is_terminal() && !common.quiet && !around.is_dumb,
             open: false,
         }
     }
@@ -175,7 +175,7 @@ fn broken(error: &io::Error) -> Failure {
 }
 
 /// Help, and errors of how the command was called, as they are.
-pub(crate) fn clap(error: &clap::Error, json: bool) -> Exit {
+pub(crate) fn clap(error: &clap::Error, json: bool, command: Option<&str>) -> Exit {
     let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
     if exit == Exit::Ok {
         // Whoever does not read it did not want it.
@@ -187,7 +187,7 @@ pub(crate) fn clap(error: &clap::Error, json: bool) -> Exit {
     let message = message.trim_end();
     if json {
         let text = ErrorText { code: exit, exit: exit.number(), message, candidates: &[] };
-        let document = Document { schema: SCHEMA, command: "rejoin", body: &ErrorBody { error: text } };
+        let document = Document { schema: SCHEMA, command: command.unwrap_or("rejoin"), body: &ErrorBody { error: text } };
         let document = serde_json::to_string(&document).unwrap_or_default();
         let _ = writeln!(io::stdout(), "{}", plain::json(&document));
     } else {

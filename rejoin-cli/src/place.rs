@@ -1,5 +1,6 @@
 //! Where everything is: what is read of the environment, once, and what follows from it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rejoin::core::EnvMap;
@@ -18,6 +19,8 @@ pub(crate) struct Surroundings {
     pub(crate) cwd: PathBuf,
     pub(crate) home: Option<PathBuf>,
     pub(crate) no_color: bool,
+    /// Whether the terminal knows no escape codes at all.
+    pub(crate) is_dumb: bool,
     store: Option<PathBuf>,
     data: Option<PathBuf>,
     cache: Option<PathBuf>,
@@ -41,6 +44,8 @@ pub(crate) struct Place {
     pub(crate) base: PathBuf,
     pub(crate) by: FoundBy,
     pub(crate) exists: bool,
+    /// Why nobody can tell whether there is one.
+    pub(crate) unknown: Option<String>,
 }
 
 impl Surroundings {
@@ -64,7 +69,9 @@ impl Surroundings {
             store: env.get("REJOIN_STORE").map(PathBuf::from),
             data: in_home("XDG_DATA_HOME", ".local/share"),
             cache: in_home("XDG_CACHE_HOME", ".cache"),
-            no_color: env.get("NO_COLOR").is_some() || env.get("TERM").is_some_and(|term| term == "dumb"),
+            // One that is empty counts as unset, as no-color.org has it.
+            no_color: env.get("NO_COLOR").is_some(),
+            is_dumb: env.get("TERM").is_some_and(|term| term == "dumb"),
             home,
             environment,
         }
@@ -81,14 +88,26 @@ impl Surroundings {
             Failure::new(Exit::Failed, message)
         })?;
         let base = self.cwd.join(base);
-        let exists = base.join(STORE).is_dir();
-        Ok(Place { base, by, exists })
+        // What stands there and is no folder is no store that is absent: whoever opens it says what it is.
+        let (exists, unknown) = match base.join(STORE).symlink_metadata() {
+            Ok(_) => (true, None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (false, dangles(&base)),
+            Err(error) => (false, Some(error.to_string())),
+        };
+        Ok(Place { base, by, exists, unknown })
     }
 
     /// The folder for what can be had again: the indexes of lists.
     pub(crate) fn cache(&self) -> Option<&Path> {
         self.cache.as_deref()
     }
+}
+
+/// Why a folder that is not there may be one that is only out of reach: a link on the way to it leads nowhere.
+fn dangles(base: &Path) -> Option<String> {
+    let there = base.ancestors().find_map(|above| Some((above, above.symlink_metadata().ok()?)));
+    let (link, _) = there.filter(|(above, metadata)| metadata.is_symlink() && above.metadata().is_err())?;
+    Some(format!("{} is a link that leads nowhere", link.display()))
 }
 
 /// A folder that a variable names. A relative one counts as unset, as the XDG specification has it.

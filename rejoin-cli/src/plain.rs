@@ -65,9 +65,14 @@ pub(crate) fn path(path: &Path, home: Option<&Path>) -> String {
     }
 }
 
+/// So many of something, in words; of several, with an `s`.
+pub(crate) fn number(number: u64, of: &str) -> String {
+    if number == 1 { format!("1 {of}") } else { format!("{number} {of}s") }
+}
+
 /// How many turns, in words.
 pub(crate) fn turns(number: u64) -> String {
-    if number == 1 { "1 turn".to_owned() } else { format!("{number} turns") }
+    self::number(number, "turn")
 }
 
 /// How many columns the text takes.
@@ -95,7 +100,21 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     out
 }
 
-/// The same in exactly so many columns.
+/// The end of a text in at most so many columns; what is cut off before it is told by `…`. Of a path, the end tells most.
+pub(crate) fn cut_left(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut taken = 1;
+    let kept = text.char_indices().rev().take_while(|(_, c)| {
+        taken += c.width().unwrap_or(0);
+        taken <= columns
+    });
+    let from = kept.last().map_or(text.len(), |(at, _)| at);
+    if columns > 0 { format!("…{}", &text[from..]) } else { String::new() }
+}
+
+/// The text [cut](cut) to exactly so many columns.
 pub(crate) fn fit(text: &str, columns: usize) -> String {
     let mut out = cut(text, columns);
     let missing = columns.saturating_sub(width(&out));
@@ -173,9 +192,11 @@ mod tests {
         for columns in 0..12 {
             assert!(width(&cut("日本語のタイトル", columns)) <= columns);
             assert_eq!(width(&fit("日本語のタイトル", columns)), columns);
+            assert!(width(&cut_left("/日本語/のタイトル", columns)) <= columns);
         }
         assert_eq!(cut("short", 5), "short");
         assert_eq!(cut("longer", 5), "long…");
+        assert_eq!((cut_left("/a/b/src", 5).as_str(), cut_left("/a", 5).as_str()), ("…/src", "/a"));
     }
 
     #[test]

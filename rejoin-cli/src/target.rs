@@ -7,7 +7,7 @@ use crate::plain;
 use crate::world::World;
 
 /// The shortest beginning of an id that is taken for one.
-const PREFIX: usize = 8;
+pub(crate) const PREFIX: usize = 8;
 
 /// Whether a person would be shown the session to go on with it.
 pub(crate) fn is_offered(listed: &ListedSession) -> bool {

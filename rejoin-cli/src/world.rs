@@ -7,6 +7,7 @@ use rejoin::adapters::{
     codex, opencode,
 };
 use rejoin::core::{CliDialect, SessionQuery, TranscriptFormat as _};
+use rejoin::error::{Chain, StoreError};
 use rejoin::history::{
     Cursor, Depth, ListQuery, ListedSession, Notice, NoticeKind, PageQuery, SessionsListing, SessionsQuery,
     TranscriptPage,
@@ -42,6 +43,8 @@ pub(crate) struct Running {
 pub(crate) struct World {
     pub(crate) around: Surroundings,
     pub(crate) place: Option<Place>,
+    /// Why the store that is there, or may be, is not read.
+    pub(crate) unread_store: Option<String>,
     pub(crate) sessions: Sessions,
     pub(crate) agents: Vec<Agent>,
 }
@@ -59,8 +62,25 @@ impl World {
             Err(_) if need == Need::Look => None,
             Err(failure) => return Err(failure),
         };
+        let mut unread_store = None;
         let builder = match &place {
-            Some(place) if place.exists || need == Need::Make => Sessions::builder(open(place)?),
+            Some(place) if place.exists || need == Need::Make => match open(place) {
+                Ok(store) => Sessions::builder(store),
+                // What lies in the agents' own places is there all the same.
+                Err(error) if need == Need::Look => {
+                    unread_store = Some(Chain(&error).to_string());
+                    Sessions::builder(MemoryStore::new())
+                }
+                Err(error) => return Err(Failure::failed(&error)),
+            },
+            Some(Place { unknown: Some(why), base, .. }) => {
+                if need == Need::Have {
+                    let message = format!("the store in {} cannot be looked at: {why}", base.display());
+                    return Err(Failure::new(Exit::Failed, message));
+                }
+                unread_store = Some(why.clone());
+                Sessions::builder(MemoryStore::new())
+            }
             Some(place) if need == Need::Have || store.is_some() => {
                 let message = format!("there is no store in {}", place.base.display());
                 return Err(Failure::new(Exit::NotFound, message));
@@ -74,21 +94,44 @@ impl World {
         let builder =
             builder.resume_setting(ResumeSetting::new().organisation(setting)).state_dirs(!running.own_place);
         let sessions = agents.iter().cloned().fold(builder, SessionsBuilder::agent).build();
-        Ok(Self { around, place, sessions, agents })
+        Ok(Self { around, place, unread_store, sessions, agents })
     }
 
-    /// The store that the environment names and that is not there: sessions of mailboxes are missing from what is told.
+    /// The store that cannot be read, or that the environment names and that is not there: sessions of mailboxes are missing
+    /// from what is told.
     pub(crate) fn missing_store(&self) -> Option<Notice> {
-        let place = self.place.as_ref().filter(|place| place.by == FoundBy::Variable && !place.exists)?;
-        let why = "REJOIN_STORE names this folder, and there is no store in it".to_owned();
+        let place = self.place.as_ref()?;
+        let named = place.by == FoundBy::Variable && !place.exists;
+        let why = match &self.unread_store {
+            Some(why) => format!("the store in it: {why}"),
+            None if named => "REJOIN_STORE names this folder, and there is no store in it".to_owned(),
+            None => return None,
+        };
         Some(Notice { path: place.base.clone(), offset: None, kind: NoticeKind::Unreadable(why) })
     }
 
     /// The sessions that are asked for.
     pub(crate) async fn list(&self, query: &SessionsQuery) -> Result<SessionsListing, Failure> {
-        let mut listing = self.sessions.list(query).await.map_err(|error| Failure::failed(&error))?;
+        let mut listing = match self.sessions.list(query).await {
+            Ok(listing) => listing,
+            // It could be opened, and not be read.
+            Err(error) => {
+                let mut listing =
+                    self.without_store().list(query).await.map_err(|error| Failure::failed(&error))?;
+                let path = self.place.as_ref().map(|place| place.base.clone()).unwrap_or_default();
+                let kind = NoticeKind::Unreadable(format!("the store in it: {}", Chain(&error)));
+                listing.notices.push(Notice { path, offset: None, kind });
+                listing
+            }
+        };
         listing.notices.extend(self.missing_store());
         Ok(listing)
+    }
+
+    /// What lies in the agents' own places.
+    fn without_store(&self) -> Sessions {
+        let builder = Sessions::builder(MemoryStore::new());
+        self.agents.iter().cloned().fold(builder, SessionsBuilder::agent).build()
     }
 
     /// Every session of every kind, also those without a turn.
@@ -125,12 +168,12 @@ impl World {
     }
 }
 
-fn open(place: &Place) -> Result<FsStore, Failure> {
+fn open(place: &Place) -> Result<FsStore, StoreError> {
     if place.by == FoundBy::Home {
         // The user's own place is made; one that was named has to be there, so that a typing error makes none.
         let _ = std::fs::create_dir_all(&place.base);
     }
-    FsStore::open(&place.base).map_err(|error| Failure::failed(&error))
+    FsStore::open(&place.base)
 }
 
 fn agents(environment: &Environment, cache: Option<&Path>, running: &Running) -> Result<Vec<Agent>, Failure> {

@@ -100,6 +100,12 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
         None
     }
 
+    /// The agent's own place, where somebody named it and did not leave it to the default. Where that is not there, sessions
+    /// are missing; a default that is not there was never used.
+    fn named_home(&self) -> Option<PathBuf> {
+        None
+    }
+
     /// The folders that hold sessions: in a state dir, or in the agent's own place. None at all where nobody can tell.
     fn roots(&self, _state_dir: Option<&Path>) -> Vec<SessionRoot> {
         Vec::new()

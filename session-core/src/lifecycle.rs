@@ -170,10 +170,15 @@ impl Lifecycle {
     /// # Errors
     /// [`StoreError`] when the store could not be asked.
     pub async fn record(&self, key: &SessionKey) -> Result<Option<SessionRecord>, StoreError> {
-        let stored = self.store.load(key).await?;
-        Ok(stored.and_then(|stored| match codec::decode(&stored.document, key) {
+        Ok(self.decoded(key).await?.and_then(|decoded| match decoded {
             codec::Decoded::Record(record) => Some(*record),
             codec::Decoded::Newer(_) | codec::Decoded::Corrupt(_) => None,
         }))
+    }
+
+    /// What the record of a key is; `None` when there is none.
+    async fn decoded(&self, key: &SessionKey) -> Result<Option<codec::Decoded>, StoreError> {
+        let stored = self.store.load(key).await?;
+        Ok(stored.map(|stored| codec::decode(&stored.document, key)))
     }
 }

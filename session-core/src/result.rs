@@ -120,9 +120,11 @@ impl fmt::Display for Warning {
             Self::NotPersisted => f.write_str("the agent did not keep the turn"),
             Self::ExitedBadly(exit) => write!(f, "the process ended badly after its result: {exit}"),
             Self::Lingered => f.write_str("the process did not end after its result, and was ended"),
+            Self::LeftoversEnded(1) => f.write_str("1 process was left at the end of the run, and was ended"),
             Self::LeftoversEnded(n) => {
                 write!(f, "{n} processes were left at the end of the run, and were ended")
             }
+            Self::Reclaimed(1) => f.write_str("an earlier runner died; 1 of its processes was ended"),
             Self::Reclaimed(n) => write!(f, "an earlier runner died; {n} of its processes were ended"),
             Self::TornTail => f.write_str("the last line of the session's file was cut off"),
             Self::Mended(Mend::EndLastLine) => {

@@ -110,7 +110,7 @@ pub enum SandboxError {
 #[non_exhaustive]
 pub enum LocateError {
     /// The name is in no folder of the child's `PATH`.
-    #[error("it is in none of the {folders} folders of PATH")]
+    #[error("it is in no folder of PATH ({folders} looked at)")]
     NotInPath {
         /// How many folders were looked at.
         folders: usize,

@@ -55,6 +55,17 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
     )
 }
 
+/// Why a folder that cannot be looked into is worth a word: not where it is not there, and no link stands in its place or above.
+/// A file in the place of a folder is no folder that is not there.
+pub(crate) fn why_unseen(folder: &Path, error: &io::Error) -> Option<String> {
+    if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename) {
+        return Some(error.to_string());
+    }
+    let there = folder.ancestors().find_map(|above| Some((above, above.symlink_metadata().ok()?)));
+    let (link, _) = there.filter(|(_, metadata)| metadata.is_symlink())?;
+    Some(format!("{} is a link that leads nowhere", link.display()))
+}
+
 /// Links are followed in the agent's own place, as the agents do. A state dir is written by the agent and all that it runs:
 /// there, a link that leads out of it may lead into another mailbox.
 pub(crate) fn open(path: &Path, state_dir: Option<&Path>) -> Result<Found, CatalogError> {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use session_core::history::{FileKind, FolderKind, Notice, NoticeKind, SessionFile, SessionRoot};
 use session_core::{NativeId, TranscriptFormat};
 
-use crate::find::{is_absent, is_same};
+use crate::find::{is_absent, is_same, why_unseen};
 use crate::parts::segment;
 use crate::plain::{Plain, Stamped};
 use crate::pool;
@@ -61,6 +61,16 @@ struct Folder {
     archived: bool,
 }
 
+/// A home of the agent that somebody named, and that is not there: its sessions are missing from all that is told.
+pub(crate) fn missing_home(format: &dyn TranscriptFormat, state_dir: Option<&Path>) -> Option<Notice> {
+    let home = format.named_home().filter(|_| state_dir.is_none())?;
+    match fs::metadata(&home) {
+        Err(error) if is_absent(&error) => Some(notice(&home, &error)),
+        // What it holds is told by whoever looks into it.
+        _ => None,
+    }
+}
+
 /// What a folder holds.
 #[derive(Debug, Default)]
 struct Looked {
@@ -73,9 +83,11 @@ pub(crate) fn notice(path: &Path, why: &(impl ToString + ?Sized)) -> Notice {
 }
 
 impl Walk<'_> {
-    /// Walks the roots, level by level. A root that is not there holds nothing.
+    /// Walks the roots, level by level. A root that is not there holds nothing, unless the home around it was named.
     pub(crate) fn run(&self, roots: &[SessionRoot]) -> Walked {
         let mut walked = Walked::default();
+        walked.notices.extend(missing_home(self.format, self.state_dir));
+        let told = !walked.notices.is_empty();
         let left = AtomicUsize::new(self.limit);
         let mut level = Vec::new();
         for SessionRoot { folder, depth, archived } in roots {
@@ -87,11 +99,14 @@ impl Walk<'_> {
                     archived: *archived,
                 }),
                 Ok(true) => walked.notices.push(notice(folder, "it leads out of the state dir")),
-                Err(error) if is_absent(&error) => {}
-                Err(error) => walked.notices.push(notice(folder, &error)),
+                Err(error) => {
+                    walked.notices.extend(why_unseen(folder, &error).map(|why| notice(folder, &why)));
+                }
             }
         }
-        self.levels(level, &left, &mut walked);
+        if !told {
+            self.levels(level, &left, &mut walked);
+        }
         walked
     }
 
@@ -199,10 +214,11 @@ impl Walk<'_> {
         let children = match fs::read_dir(&folder.path) {
             Ok(children) => children,
             Err(error) => {
-                // What went away meanwhile holds nothing; a file in the place of a folder neither.
-                if !is_absent(&error) {
-                    looked.found.notices.push(notice(&folder.path, &error));
-                }
+                // What went away meanwhile holds nothing; a file that took a folder's place meanwhile neither.
+                let is_root = folder.below.as_os_str().is_empty();
+                let why = if is_root { why_unseen(&folder.path, &error) } else { Some(error.to_string()) };
+                let why = why.filter(|_| is_root || !is_absent(&error));
+                looked.found.notices.extend(why.map(|why| notice(&folder.path, &why)));
                 return looked;
             }
         };
@@ -259,7 +275,15 @@ impl Walk<'_> {
             FolderKind::Other => false,
         };
         let Some(depth) = folder.depth.checked_sub(1) else { return };
-        if !(kind.is_dir() || kind.is_symlink()) || !holds(below) {
+        if !(kind.is_dir() || kind.is_symlink()) {
+            return;
+        }
+        if name.to_str().is_none() && holds(Path::new(&*below.to_string_lossy())) {
+            // Formats know names as text.
+            let path = folder.path.join(name);
+            return looked.found.notices.push(notice(&path, "its name is not UTF-8"));
+        }
+        if !holds(below) {
             return;
         }
         let path = folder.path.join(name);

@@ -5,8 +5,9 @@ use rejoin::error::Chain;
 use rejoin::history::{Depth, SessionsListing};
 use serde::Serialize;
 
+use crate::commands::list::unreadable;
 use crate::exit::Failure;
-use crate::json::text;
+use crate::json::{NoticeJson, text};
 use crate::output::{Output, Style};
 use crate::place::FoundBy;
 use crate::plain;
@@ -19,6 +20,9 @@ struct DoctorJson {
     store: Option<StoreJson>,
     cache: Option<String>,
     agents: Vec<AgentJson>,
+    /// Whether everything could be looked at.
+    complete: bool,
+    notices: Vec<NoticeJson>,
 }
 
 #[derive(Debug, Serialize)]
@@ -26,6 +30,8 @@ struct StoreJson {
     base: String,
     found_by: FoundBy,
     exists: bool,
+    /// Why it cannot be read.
+    problem: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -57,11 +63,19 @@ pub(crate) async fn run(world: &World, out: &mut Output) -> Result<(), Failure> 
             base: text(&place.base),
             found_by: place.by,
             exists: place.exists,
+            problem: world.unread_store.clone(),
         }),
         cache: world.around.cache().map(text),
         agents,
+        complete: listing.is_complete(),
+        notices: listing.notices.iter().map(NoticeJson::from).collect(),
     };
-    if out.json { out.document(&document) } else { tell(&document, out) }
+    if out.json {
+        return out.document(&document);
+    }
+    tell(&document, out)?;
+    unreadable(&listing.notices, out);
+    Ok(())
 }
 
 /// Asks one agent for its version, which starts it, and counts its sessions.
@@ -96,7 +110,11 @@ fn tell(document: &DoctorJson, out: &mut Output) -> Result<(), Failure> {
                 FoundBy::Variable => "named by REJOIN_STORE",
                 FoundBy::Home => "the user's own",
             };
-            let there = if store.exists { "" } else { "; it is not there yet" };
+            let there = match &store.problem {
+                Some(_) => "; it cannot be read",
+                None if store.exists => "",
+                None => "; it is not there yet",
+            };
             out.line(&plain::line(&format!("store     {} ({how}{there})", store.base)))?;
         }
     }
@@ -117,7 +135,8 @@ fn tell(document: &DoctorJson, out: &mut Output) -> Result<(), Failure> {
         out.line(&format!("{name} {}", plain::line(&state)))?;
         let AgentJson { sessions, resumable, bound, .. } = agent;
         out.line(&format!(
-            "          {sessions} sessions with those of helpers, {resumable} can be continued, {bound} bound to a mailbox"
+            "          {} with those of helpers, {resumable} can be continued, {bound} bound to a mailbox",
+            plain::number(*sessions, "session")
         ))?;
         for reason in &agent.unlisted {
             let text = format!("          not all could be listed: {}", plain::line(reason));

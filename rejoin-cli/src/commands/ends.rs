@@ -11,6 +11,7 @@ use rejoin::{
 use serde::Serialize;
 
 use crate::args;
+use crate::commands::explain::{is_mailbox, key};
 use crate::exit::{Exit, Failure};
 use crate::json::KeyJson;
 use crate::output::Output;
@@ -66,12 +67,23 @@ impl From<&CloseError> for NotClosedJson {
 
 pub(crate) async fn close(args: &args::Close, world: &World, out: &mut Output) -> Result<(), Failure> {
     let because = Closing::from(args.because);
-    let (closed, failed) = match world.sessions.close(&args.mailbox, because).await {
-        Ok(closed) => (closed, Vec::new()),
-        Err(MailboxNotClosed::Agents { closed, source, others }) => {
-            (closed, std::iter::once(*source).chain(others).collect())
-        }
-        Err(error) => return Err(Failure::caused(Exit::Usage, &error)),
+    // A mailbox may be called like a key: its own name counts first.
+    let key = match key(&args.mailbox, world)? {
+        Some(key) if !is_mailbox(&args.mailbox, world).await? => Some(key),
+        _ => None,
+    };
+    let (closed, failed) = match &key {
+        Some(key) => match world.sessions.close_key(key, because).await {
+            Ok(closed) => (vec![closed], Vec::new()),
+            Err(error) => (Vec::new(), vec![error]),
+        },
+        None => match world.sessions.close(&args.mailbox, because).await {
+            Ok(closed) => (closed, Vec::new()),
+            Err(MailboxNotClosed::Agents { closed, source, others }) => {
+                (closed, std::iter::once(*source).chain(others).collect())
+            }
+            Err(error) => return Err(Failure::caused(Exit::Usage, &error)),
+        },
     };
     // A mailbox is closed for every agent, also for those that never had it.
     let had = |closed: &&Closed| {
@@ -79,7 +91,7 @@ pub(crate) async fn close(args: &args::Close, world: &World, out: &mut Output) -
     };
     let closed: Vec<_> = closed.iter().filter(had).collect();
     let document = CloseJson {
-        mailbox: args.mailbox.clone(),
+        mailbox: key.map_or_else(|| args.mailbox.clone(), |key| key.mailbox.to_string()),
         because: because.code(),
         closed: closed.iter().map(|closed| ClosedJson::from(*closed)).collect(),
         failed: failed.iter().map(NotClosedJson::from).collect(),

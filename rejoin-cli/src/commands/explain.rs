@@ -16,24 +16,52 @@ struct ExplainJson {
 
 /// The keys that a word means: one, as in `issue-42@claude`, or those of a mailbox with every agent.
 fn keys(word: &str, world: &World) -> Result<Vec<SessionKey>, Failure> {
-    let agents = || world.agents.iter().map(|agent| agent.adapter().id());
-    let invalid = |error: &dyn std::error::Error| Failure::usage(format!("{word:?} is no key: {error}"));
-    if let Some((mailbox, agent)) = word.rsplit_once('@')
-        && agents().any(|known| known.as_str() == agent)
-    {
-        return Ok(vec![SessionKey::new(mailbox, agent).map_err(|error| invalid(&error))?]);
+    match key(word, world)? {
+        Some(key) => Ok(vec![key]),
+        None => of_mailbox(word, world),
     }
-    agents().map(|agent| SessionKey::new(word, agent.as_str()).map_err(|error| invalid(&error))).collect()
+}
+
+fn invalid(word: &str, error: &dyn std::error::Error) -> Failure {
+    Failure::usage(format!("{word:?} is no key: {error}"))
+}
+
+/// The key that a word is, as in `issue-42@claude`, with an agent that is known.
+pub(crate) fn key(word: &str, world: &World) -> Result<Option<SessionKey>, Failure> {
+    let Some((mailbox, agent)) = word.rsplit_once('@') else { return Ok(None) };
+    if !world.agents.iter().any(|known| known.adapter().id().as_str() == agent) {
+        return Ok(None);
+    }
+    SessionKey::new(mailbox, agent).map(Some).map_err(|error| invalid(word, &error))
+}
+
+/// Whether anything is known of a mailbox of exactly this name.
+pub(crate) async fn is_mailbox(word: &str, world: &World) -> Result<bool, Failure> {
+    for key in of_mailbox(word, world)? {
+        if told(&key, world).await?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What is known of a key, where anything is.
+async fn told(key: &SessionKey, world: &World) -> Result<Option<Explanation>, Failure> {
+    let told = world.sessions.explain(key).await.map_err(|error| Failure::failed(&error))?;
+    let known =
+        told.session.is_some() || told.last_run.is_some() || told.closed.is_some() || !told.past.is_empty();
+    Ok(known.then_some(told))
+}
+
+fn of_mailbox(word: &str, world: &World) -> Result<Vec<SessionKey>, Failure> {
+    let agents = world.agents.iter().map(|agent| agent.adapter().id());
+    agents.map(|agent| SessionKey::new(word, agent.as_str()).map_err(|error| invalid(word, &error))).collect()
 }
 
 pub(crate) async fn run(args: &Explain, world: &World, out: &mut Output) -> Result<(), Failure> {
     let mut known = Vec::new();
     for key in keys(&args.key, world)? {
-        let told = world.sessions.explain(&key).await.map_err(|error| Failure::failed(&error))?;
-        if told.session.is_some() || told.last_run.is_some() || told.closed.is_some() || !told.past.is_empty()
-        {
-            known.push(told);
-        }
+        known.extend(told(&key, world).await?);
     }
     if known.is_empty() {
         return Err(Failure::new(Exit::NotFound, format!("nothing is known of {}", args.key)));

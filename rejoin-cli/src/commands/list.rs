@@ -13,6 +13,7 @@ use crate::folders::Folders;
 use crate::json::{NoticeJson, SessionJson, UnlistedJson};
 use crate::output::{Output, Style};
 use crate::plain;
+use crate::target::PREFIX;
 use crate::when;
 use crate::world::World;
 
@@ -60,8 +61,9 @@ pub(crate) async fn run(args: &List, world: &World, out: &mut Output) -> Result<
             unlisted: listing.unlisted.iter().map(UnlistedJson::from).collect(),
         });
     }
+    let ids = Ids::of(&listing.sessions, out);
     for listed in &listing.sessions {
-        line(listed, world, out)?;
+        short_line(listed, ids, world, out)?;
     }
     out.flush()?;
     if listing.sessions.is_empty() {
@@ -71,8 +73,44 @@ pub(crate) async fn run(args: &List, world: &World, out: &mut Output) -> Result<
     Ok(())
 }
 
-/// A session on one line. Nothing is cut where no person reads it; the id comes early, so that it can be taken from there.
+/// On a narrower terminal, of ids no more is shown than tells them apart.
+const WIDE: usize = 120;
+
+/// How many characters of each id are shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ids(usize);
+
+impl Ids {
+    /// All; on a narrow terminal as many as no two of the sessions have in common, so that each can be named by them.
+    pub(crate) fn of<'a>(
+        sessions: impl IntoIterator<Item = &'a ListedSession>,
+        out: &Output,
+    ) -> Self {
+        if out.columns.is_none_or(|columns| columns >= WIDE) {
+            return Self(usize::MAX);
+        }
+        let mut ids: Vec<&str> = sessions.into_iter().map(|listed| listed.entry.id.as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let common = |pair: &[&str]| {
+            pair[0].chars().zip(pair[1].chars()).take_while(|(one, other)| one == other).count()
+        };
+        Self(ids.windows(2).map(common).max().map_or(PREFIX, |common| PREFIX.max(common + 1)))
+    }
+}
+
+/// A session on one line, with its whole id.
 pub(crate) fn line(listed: &ListedSession, world: &World, out: &mut Output) -> Result<(), Failure> {
+    short_line(listed, Ids(usize::MAX), world, out)
+}
+
+/// A session on one line. Nothing is cut where no person reads it; the id comes early, so that it can be taken from there.
+pub(crate) fn short_line(
+    listed: &ListedSession,
+    ids: Ids,
+    world: &World,
+    out: &mut Output,
+) -> Result<(), Failure> {
     let entry = &listed.entry;
     let ago = |then: Timestamp| when::ago(then, when::now());
     let age = plain::fit(&entry.updated.map(ago).unwrap_or_default(), 4);
@@ -86,7 +124,7 @@ pub(crate) fn line(listed: &ListedSession, world: &World, out: &mut Output) -> R
     }
     let folder = entry.last_cwd.as_deref().or(entry.cwd.as_deref());
     let folder = folder.map(|folder| plain::path(folder, world.home())).unwrap_or_default();
-    let id = plain::line(entry.id.as_str());
+    let id: String = plain::line(entry.id.as_str()).chars().take(ids.0).collect();
     let agent = plain::fit(listed.agent.as_str(), 8);
     let text = match out.columns {
         None => format!("{age} {agent} {id}  {label}  {turns}  {folder}"),
@@ -94,7 +132,7 @@ pub(crate) fn line(listed: &ListedSession, world: &World, out: &mut Output) -> R
             let left = columns.saturating_sub(4 + 1 + 8 + 1 + plain::width(&id) + 2);
             let folder_columns = (left / 3).min(plain::width(&folder));
             let label = plain::fit(&label, left.saturating_sub(folder_columns + 2));
-            let folder = plain::cut(&folder, folder_columns);
+            let folder = plain::cut_left(&folder, folder_columns);
             let (id, folder) = (out.styled(Style::Dim, &id), out.styled(Style::Dim, &folder));
             format!("{age} {agent} {id}  {label}  {folder}")
         }
@@ -126,6 +164,9 @@ pub(crate) const fn unresumable(why: Unresumable) -> &'static str {
 
 /// That the list is empty is no trouble of the command: a person is told so.
 fn nothing(listing: &SessionsListing) -> String {
+    if listing.more {
+        return "nothing is shown: of what was found, --limit leaves nothing".to_owned();
+    }
     match listing.empty {
         0 => "no session was found".to_owned(),
         empty => {

@@ -74,13 +74,15 @@ pub(crate) async fn run(args: &Run, world: &World, out: &mut Output) -> Result<(
     if let Some(original) = &args.fork_of {
         request = request.fork_of(SessionRef::new(original, &args.agent));
     }
-    let result = watched(request, &cancel, args, world, out).await?;
+    let (result, signal) = watched(request, &cancel, args, world, out).await?;
     out.clear();
     match (&result, out.json) {
         (Ok(result), true) => out.document(&of_result(args, result)),
         (Ok(result), false) => tell(result, out),
         (Err(error), json) => {
             let exit = exit_of(error);
+            // Who ended it is told by the signal's own number.
+            let exit = signal.filter(|_| exit == Exit::Cancelled).unwrap_or(exit);
             if json {
                 out.document(&of_error(args, error, exit))?;
                 return Err(Failure::new(exit, "").told());
@@ -93,14 +95,14 @@ pub(crate) async fn run(args: &Run, world: &World, out: &mut Output) -> Result<(
     }
 }
 
-/// Runs the request; what happens meanwhile is told on stderr, and a signal ends the run in order.
+/// Runs the request; what happens meanwhile is told on stderr, and a signal ends the run in order: the first one is told.
 async fn watched(
     request: LlmRequest,
     cancel: &Cancel,
     args: &Run,
     world: &World,
     out: &mut Output,
-) -> Result<Result<LlmResult, RunError>, Failure> {
+) -> Result<(Result<LlmResult, RunError>, Option<Exit>), Failure> {
     let (events, mut told) = mpsc::unbounded_channel();
     let mut sink = move |event: &AgentEvent<'_>| {
         if let Some(text) = progress(event) {
@@ -109,14 +111,17 @@ async fn watched(
         }
     };
     out.progress(&format!("{} · starting", args.agent));
-    let mut signals = signals::Ending::listen()?;
+    let (mut signals, mut signal) = (signals::Ending::listen()?, None);
     let run = world.sessions.run_with(request, &mut sink);
     tokio::pin!(run);
     loop {
         tokio::select! {
-            result = &mut run => return Ok(result),
+            result = &mut run => return Ok((result, signal)),
             Some(text) = told.recv() => out.progress(&format!("{} · {text}", args.agent)),
-            _ = signals.next() => cancel.cancel(),
+            ending = signals.next() => {
+                signal.get_or_insert(ending);
+                cancel.cancel();
+            }
         }
     }
 }

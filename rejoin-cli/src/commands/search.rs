@@ -1,6 +1,6 @@
 //! `rejoin search`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use rejoin::core::Timestamp;
@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::args::Search;
 use crate::commands::list::{self, query, unreadable};
 use crate::exit::{Exit, Failure};
-use crate::json::{NoticeJson, SessionJson, UnlistedJson, text};
+use crate::json::{NoticeJson, SessionJson, UnlistedJson, notice_code, text};
 use crate::output::{Output, Style};
 use crate::plain;
 use crate::world::World;
@@ -90,7 +90,8 @@ fn which(agent: &AgentId, source: &SessionSource, id: &NativeId) -> Which {
 }
 
 pub(crate) async fn run(args: &Search, world: &World, out: &mut Output) -> Result<(), Failure> {
-    if args.words.iter().all(|word| word.is_empty()) {
+    let words = words(args);
+    if words.is_empty() {
         return Err(Failure::usage("there is nothing to search for"));
     }
     out.progress("reading sessions …");
@@ -118,7 +119,7 @@ pub(crate) async fn run(args: &Search, world: &World, out: &mut Output) -> Resul
             out.progress(&format!("searching sessions of {id} …"));
             let query = SearchQuery {
                 state_dir,
-                words: args.words.clone(),
+                words: words.clone(),
                 scope: scope.clone(),
                 kinds: kinds.clone(),
                 with_sidechains,
@@ -155,12 +156,27 @@ pub(crate) async fn run(args: &Search, world: &World, out: &mut Output) -> Resul
     outcome.found.sort_by(|one, other| one.listed.newest_first(&other.listed));
     outcome.more = outcome.found.len() > limit;
     outcome.found.truncate(limit);
+    // The list and the search come upon the same.
+    let mut seen = HashSet::new();
+    outcome.notices.retain(|it| seen.insert((it.path.clone(), it.offset, notice_code(&it.kind))));
     tell(&outcome, world, out)?;
-    if outcome.found.is_empty() {
+    if outcome.found.is_empty() && outcome.more {
+        out.note("nothing is shown: of what was found, --limit leaves nothing");
+        Ok(())
+    } else if outcome.found.is_empty() {
         Err(Failure::new(Exit::NotFound, "nothing was found").told_in(out.json))
     } else {
         Ok(())
     }
+}
+
+/// What has to be there: each word, or with `--phrase` each argument as it stands.
+fn words(args: &Search) -> Vec<String> {
+    let is_said = |word: &String| !word.trim().is_empty();
+    if args.phrase {
+        return args.words.iter().filter(|word| is_said(word)).cloned().collect();
+    }
+    args.words.iter().flat_map(|word| word.split_whitespace()).map(str::to_owned).collect()
 }
 
 impl Outcome {
@@ -193,8 +209,9 @@ fn tell(outcome: &Outcome, world: &World, out: &mut Output) -> Result<(), Failur
             unlisted: outcome.unlisted.iter().map(UnlistedJson::from).collect(),
         });
     }
+    let ids = list::Ids::of(outcome.found.iter().map(|found| &found.listed), out);
     for found in &outcome.found {
-        list::line(&found.listed, world, out)?;
+        list::short_line(&found.listed, ids, world, out)?;
         for hit in found.hits.iter().take(SHOWN) {
             let (before, rest) =
                 hit.excerpt.split_at_checked(hit.matched.start).unwrap_or((&hit.excerpt, ""));

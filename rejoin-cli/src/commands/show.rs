@@ -9,12 +9,13 @@ use rejoin::history::{Cursor, ListedSession, Located, PageQuery, TranscriptPage}
 use rejoin::transcript::Followed;
 use serde::Serialize;
 
-use crate::args::Show;
-use crate::commands::list::unreadable;
+use crate::args::{Show, TURNS};
+use crate::commands::list::{remark, unreadable};
 use crate::exit::{Exit, Failure};
-use crate::json::{EntryJson, NoticeJson, SessionJson};
+use crate::json::{EntryJson, NoticeJson, SessionJson, text};
 use crate::meant::looked_at;
 use crate::output::{Output, Style};
+use crate::place::FoundBy;
 use crate::plain;
 use crate::talk::{self, Detail};
 use crate::when;
@@ -41,7 +42,7 @@ struct AddedJson {
 
 pub(crate) async fn run(args: &Show, world: &World, out: &mut Output) -> Result<(), Failure> {
     out.progress("looking for the session …");
-    let session = looked_at(world, &args.session).await?;
+    let session = looked_at(world, &args.session.join(" ")).await?;
     let turns = args.turns;
     let query = match &args.before {
         Some(cursor) => PageQuery::Before { cursor: Cursor(cursor.clone()), turns },
@@ -59,15 +60,33 @@ pub(crate) async fn run(args: &Show, world: &World, out: &mut Output) -> Result<
         let detail = if args.full { Detail::Full } else { Detail::Brief };
         heading(&session, world, out)?;
         if let Some(before) = &page.before {
-            let hint = format!("… rejoin show {} --before {}", session.entry.id, plain::shell(&before.0));
-            let hint = out.styled(Style::Dim, &plain::line(&hint));
+            let hint = out.styled(Style::Dim, &plain::line(&earlier(args, &session, before, world)));
             out.line(&hint)?;
         }
-        entries(&page.entries, detail, out)?;
+        let shown = entries(&page.entries, detail, out)?;
         out.flush()?;
+        if !shown && page.before.is_none() && turns > 0 {
+            let why = remark(&session).unwrap_or("nothing was said in it");
+            out.note(&format!("nothing is shown: {why}"));
+        }
         unreadable(&page.notices, out);
     }
     if args.follow { follow(args, &session, page.after, world, out).await } else { Ok(()) }
+}
+
+/// The command line for what is before, with the words that this one was called with.
+fn earlier(args: &Show, session: &ListedSession, before: &Cursor, world: &World) -> String {
+    let mut line = format!("… rejoin show {} --before {}", session.entry.id, plain::shell(&before.0));
+    if args.turns != TURNS {
+        line.push_str(&format!(" -n {}", args.turns));
+    }
+    if args.full {
+        line.push_str(" --full");
+    }
+    if let Some(place) = world.place.as_ref().filter(|place| place.by == FoundBy::Option) {
+        line.push_str(&format!(" --store {}", plain::shell(&text(&place.base))));
+    }
+    line
 }
 
 /// Whether the session is as good as ever, and the place that was named is none in it.
@@ -98,6 +117,7 @@ fn heading(session: &ListedSession, world: &World, out: &mut Output) -> Result<(
         entry.updated.map(|then| when::ago(then, when::now())),
         entry.branch.as_deref().map(plain::line),
         folder.map(|folder| plain::path(folder, world.home())),
+        remark(session).map(str::to_owned),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     let text = out.styled(Style::Dim, &parts.join(" · "));
@@ -105,14 +125,17 @@ fn heading(session: &ListedSession, world: &World, out: &mut Output) -> Result<(
     out.line("")
 }
 
-fn entries(located: &[Located], detail: Detail, out: &mut Output) -> Result<(), Failure> {
+/// Whether there was anything to show.
+fn entries(located: &[Located], detail: Detail, out: &mut Output) -> Result<bool, Failure> {
+    let mut shown = false;
     for one in located {
         for (style, text) in talk::lines(&one.entry, detail) {
+            shown = true;
             let text = style.map_or_else(|| text.clone(), |style| out.styled(style, &text));
             out.line(&text)?;
         }
     }
-    Ok(())
+    Ok(shown)
 }
 
 /// Goes on with what is added, until it is ended. With `--json`, each entry is a document of its own.

@@ -39,6 +39,10 @@ type Told = io::Result<Input>;
 
 /// Has a person pick a session. `None`: it was left without one.
 pub(crate) async fn pick(world: &World, start: &Start) -> Result<Option<ListedSession>, Failure> {
+    if world.around.is_dumb {
+        let message = "a session is picked on a terminal that knows escape codes, and TERM is dumb: name one, as rejoin list has it";
+        return Err(Failure::usage(message));
+    }
     let (sender, mut told) = unbounded_channel::<Told>();
     let mut signals = Ending::listen()?;
     let folders = Folders::around(&world.around.cwd);

@@ -353,13 +353,14 @@ pub(crate) const DOCUMENTS: &[Shape] = &[
     Shape {
         name: "doctor",
         about: "`rejoin doctor`.",
-        parts: &[],
+        parts: &[("notices[]", "notice")],
         fields: &[
             ("version", "string", "of this command"),
             ("store", "object?", "where the store is"),
             ("store.base", "string", "the folder that holds it"),
             ("store.found_by", "string", "`option`, `variable`, `home`"),
-            ("store.exists", "bool", "whether it is there"),
+            ("store.exists", "bool", "whether it is there, as far as can be seen"),
+            ("store.problem", "string?", "why it cannot be read"),
             ("cache", "string?", "the folder of the indexes"),
             ("agents[].agent", "string", "an agent"),
             ("agents[].installed", "bool", "whether it is there"),
@@ -371,6 +372,7 @@ pub(crate) const DOCUMENTS: &[Shape] = &[
             ("agents[].resumable", "number", "how many of them can be continued"),
             ("agents[].bound", "number", "how many of them are in force for a mailbox"),
             ("agents[].unlisted[]", "string", "why some are not counted"),
+            ("complete", "bool", "whether everything could be looked at"),
         ],
     },
     Shape {

@@ -116,6 +116,13 @@ pub const fn names(sign: Sign) -> bool {
     matches!(sign, Sign::Id | Sign::Key | Sign::Tree)
 }
 
+/// Whether of the one session that a sign led to it is told why it cannot be continued. The beginning of an id is typed for one
+/// session, as the whole id is; a title or words may well mean another one.
+#[must_use]
+pub const fn tells_why_not(sign: Sign) -> bool {
+    names(sign) || matches!(sign, Sign::Prefix)
+}
+
 /// Whether a session that such a sign led to may be proposed at all.
 #[must_use]
 pub const fn proposes(sign: Sign, standing: Standing, workdir: Workdir, consent: Consent) -> bool {
@@ -141,7 +148,7 @@ pub const fn judge(facts: LocateFacts) -> Judgement {
         Hits::One => {}
     }
     if !proposes(facts.sign, facts.standing, facts.workdir, facts.consent) {
-        return if names(facts.sign) { Judgement::CannotResume } else { Judgement::GoOn };
+        return if tells_why_not(facts.sign) { Judgement::CannotResume } else { Judgement::GoOn };
     }
     // Half-remembered words, and being near, are no name: even one session is only proposed.
     if matches!(facts.sign, Sign::Words | Sign::Project) {

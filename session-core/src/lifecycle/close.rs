@@ -67,6 +67,16 @@ impl Lifecycle {
     /// starts anew.
     #[tracing::instrument(skip_all, fields(%key, %closing))]
     pub async fn close(&self, key: &SessionKey, closing: Closing) -> Result<Closed, CloseError> {
+        // A name that was mistyped leaves nothing behind, not even a lock.
+        if self.is_unknown(key).await? {
+            return Ok(Closed {
+                key: key.clone(),
+                session: None,
+                candidate: None,
+                ended: 0,
+                state_removed: false,
+            });
+        }
         let lease = match self.hold(key, Duration::ZERO, &mut |_| {}).await {
             Ok(Hold::Held(lease)) => lease,
             Ok(Hold::Unavailable(source)) => return Err(CloseError::Store { key: key.clone(), source }),
@@ -75,6 +85,22 @@ impl Lifecycle {
         };
         let (record, guard) = self.to_be_closed(key).await?;
         self.end(Doomed { key, lease: &lease, record, guard }, closing).await
+    }
+
+    /// Whether there is nothing of a key: no record, no state, and no word of an end that was begun and cut off. A first run
+    /// that has written nothing yet comes after its end.
+    async fn is_unknown(&self, key: &SessionKey) -> Result<bool, CloseError> {
+        let failed = |source: StoreError| CloseError::Store { key: key.clone(), source };
+        match self.store.load(key).await {
+            Ok(None) => {}
+            // What cannot be read is there; what nobody can read is told by who holds the key.
+            Ok(Some(_)) | Err(_) => return Ok(false),
+        }
+        if self.store.state_size(key).await.map_err(failed)?.is_some() {
+            return Ok(false);
+        }
+        let log = self.store.audit(key, None).await.map_err(failed)?;
+        Ok(log.last().is_none_or(|entry| entry.event.kind != CLOSING))
     }
 
     /// Removes a key whose lease is held: what runs, a word, the record, the state, another word.

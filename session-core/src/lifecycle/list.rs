@@ -8,6 +8,7 @@ use crate::history::{
     ListQuery, ListedSession, PageQuery, Restored, Resumability, Scope, SessionEntry, SessionsListing,
     SessionsQuery, Title, TitleSource, TranscriptPage, Unlisted, Unresumable,
 };
+use crate::codec::Decoded;
 use crate::{AgentId, Folder, NativeId, SessionCatalog, SessionKey};
 
 use super::Lifecycle;
@@ -25,6 +26,8 @@ pub(super) struct Known {
     pub(super) moved: HashMap<(AgentId, NativeId), PathBuf>,
     /// What folders were, by their paths, when sessions were begun in them.
     pub(super) folders: HashMap<PathBuf, Folder>,
+    /// Keys whose record cannot be read, and why.
+    pub(super) unread: Vec<(SessionKey, String)>,
     /// What keys are called.
     pub(super) names: HashMap<SessionKey, String>,
 }
@@ -142,7 +145,22 @@ impl Lifecycle {
         let mut known = Known { keys: self.every_key().await?, ..Known::default() };
         for key in &known.keys {
             // One that cannot be read names no session; its state dir may still hold some.
-            let Ok(Some(record)) = self.record(key).await else { continue };
+            let record = match self.decoded(key).await {
+                Ok(Some(Decoded::Record(record))) => *record,
+                Ok(None) => continue,
+                Ok(Some(Decoded::Newer(_))) => {
+                    known.unread.push((key.clone(), "a newer version wrote its record".to_owned()));
+                    continue;
+                }
+                Ok(Some(Decoded::Corrupt(_))) => {
+                    known.unread.push((key.clone(), "its record cannot be read".to_owned()));
+                    continue;
+                }
+                Err(error) => {
+                    known.unread.push((key.clone(), Chain(&error).to_string()));
+                    continue;
+                }
+            };
             known.names.extend(record.name.map(|name| (key.clone(), name)));
             let began_in = record.past.iter().filter_map(|former| former.began_in.as_ref());
             for folder in began_in.chain(record.binding.iter().map(|binding| binding.folder())) {

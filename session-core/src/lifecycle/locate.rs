@@ -8,10 +8,12 @@ use std::path::PathBuf;
 
 use crate::decide::{
     Consent, Given, Hits, Judgement, LocateFacts, Reach, Sign, Standing, Workdir, is_gone, judge, names,
-    proposes, reaches, tries,
+    proposes, reaches, tells_why_not, tries,
 };
 use crate::error::{Chain, HistoryError};
-use crate::history::{ListedSession, Resumability, SessionKind, SessionsQuery};
+use crate::history::{
+    ListQuery, ListedSession, Notice, NoticeKind, Resumability, SessionKind, SessionsQuery,
+};
 use crate::relocation::Way;
 use crate::resolution::{Answer, Hit, Located, Look, NotResumed, Proposal, Seek, Vanished, Wanted};
 use crate::{AgentId, NativeId, SessionKey, WorkTree};
@@ -71,6 +73,15 @@ impl Lifecycle {
             looked_at.push(Look { sign: Sign::Key, agent: None, place: None, found: 0, trouble });
             Known::default()
         });
+        // What a record that cannot be read is bound to may be what is sought.
+        let unread = known.unread.iter().filter(|(key, _)| seek.agent.as_ref().is_none_or(|it| *it == key.agent));
+        looked_at.extend(unread.map(|(key, trouble)| Look {
+            sign: Sign::Key,
+            agent: Some(key.agent.clone()),
+            place: None,
+            found: 0,
+            trouble: Some(trouble.clone()),
+        }));
         let (asked, text) = match &seek.what {
             Wanted::Nothing => (Given::Nothing, ""),
             Wanted::Id(id) => (Given::Id, id.as_str()),
@@ -97,7 +108,7 @@ impl Lifecycle {
         let standing = |hit: &Hit| standing(&hit.session, search.seek.current.as_ref());
         let can_be = |hit: &Hit| proposes(sign, standing(hit), hit.workdir, consent);
         // Who names one may be told why not; of several, only those that can be continued are proposed.
-        if !names(sign) || hits.iter().any(can_be) {
+        if hits.iter().any(can_be) || !(names(sign) || (tells_why_not(sign) && hits.len() == 1)) {
             hits.retain(can_be);
         } else {
             hits.truncate(1);
@@ -205,9 +216,10 @@ impl Lifecycle {
     /// Everything that can be listed.
     async fn listed<'s>(&self, search: &'s mut Search<'_>, sign: Sign) -> &'s [ListedSession] {
         if search.listed.is_none() {
+            // Of those without a turn it is told that they have none, where one is named.
             let query = SessionsQuery {
                 agents: search.seek.agent.iter().cloned().collect(),
-                ..SessionsQuery::default()
+                list: ListQuery { with_empty: true, ..ListQuery::default() },
             };
             let looked = |agent, place, found, trouble| Look { sign, agent, place, found, trouble };
             let sessions = match self.list(&query).await {
@@ -217,6 +229,11 @@ impl Lifecycle {
                     search
                         .looked_at
                         .extend(unlisted.map(|what| looked(Some(what.agent), None, 0, Some(what.reason))));
+                    let gaps = listing.notices.into_iter().filter(Notice::is_gap);
+                    search.looked_at.extend(gaps.map(|Notice { path, kind, .. }| {
+                        let why = if let NoticeKind::Unreadable(why) = kind { why } else { TOO_MUCH.to_owned() };
+                        looked(None, Some(path), 0, Some(why))
+                    }));
                     listing.sessions
                 }
                 Err(error) => {
@@ -229,6 +246,9 @@ impl Lifecycle {
         search.listed.as_deref().unwrap_or_default()
     }
 }
+
+/// Why a session may be where not everything was looked at.
+const TOO_MUCH: &str = "there is more than is looked at";
 
 /// Whether a session is one to be continued by somebody who asks.
 fn standing(session: &ListedSession, current: Option<&NativeId>) -> Standing {

@@ -94,7 +94,7 @@ fn over_all_facts_no_look_takes_what_it_must_not() {
         assert!(!(chosen && facts.standing != Standing::Resumable), "{facts:?}");
         assert!((facts.hits == Hits::None) <= (answer == Judgement::GoOn), "{facts:?}");
         let named_in_vain =
-            facts.hits == Hits::One && names(facts.sign) && facts.standing != Standing::Resumable;
+            facts.hits == Hits::One && tells_why_not(facts.sign) && facts.standing != Standing::Resumable;
         assert_eq!(named_in_vain, answer == Judgement::CannotResume, "who names one is told: {facts:?}");
         if facts.hits == Hits::One && answer == Judgement::Offer {
             assert!(proposes(facts.sign, facts.standing, facts.workdir, facts.consent), "{facts:?}");

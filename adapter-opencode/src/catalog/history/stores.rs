@@ -6,9 +6,12 @@ use session_core::EnvMap;
 use session_core::error::CatalogError;
 use session_core::history::{Notice, NoticeKind};
 
-use super::super::failed;
+use super::super::{failed, is_missing};
 use super::super::seek::{databases_in, is_of_a_channel};
 use crate::state::{DATABASE, data_dir};
+
+/// What names a database that lies nowhere.
+const IN_MEMORY: &str = ":memory:";
 
 /// The stores of a state dir, or of the agent's own place.
 #[derive(Debug)]
@@ -38,9 +41,43 @@ impl Stores {
         }
         stores.databases.push(data.join("opencode.db"));
         stores.add(&data, is_of_a_channel);
+        stores.check(env, state, &data);
         let mut seen = std::collections::HashSet::new();
         stores.databases.retain(|path| seen.insert(path.clone()));
         Ok(stores)
+    }
+
+    /// What is there and cannot hold sessions, and what was named and is not there: sessions are missing from what is told.
+    fn check(&mut self, env: &EnvMap, state: Option<&Path>, data: &Path) {
+        let mut tell = |path: &Path, why: String| {
+            let kind = NoticeKind::Unreadable(why);
+            self.notices.push(Notice { path: path.to_owned(), offset: None, kind });
+        };
+        let chosen = env.get(DATABASE).filter(|name| state.is_none() && !name.is_empty() && *name != IN_MEMORY);
+        if let Some(path) = chosen.map(|name| data.join(name))
+            && let Err(error) = path.metadata()
+            && is_missing(&error)
+        {
+            tell(&path, error.to_string());
+        }
+        match data.metadata() {
+            Ok(metadata) if !metadata.is_dir() => tell(data, "it is no folder".to_owned()),
+            Ok(_) => {
+                let tree = data.join("storage");
+                if tree.metadata().is_ok_and(|metadata| !metadata.is_dir()) {
+                    tell(&tree, "it is no folder".to_owned());
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => tell(data, error.to_string()),
+            Err(error) if is_missing(&error) => {
+                // Not there, and yet something is: a link that leads nowhere.
+                let above = data.ancestors().find_map(|above| Some((above, above.symlink_metadata().ok()?)));
+                if let Some((link, _)) = above.filter(|(_, metadata)| metadata.is_symlink()) {
+                    tell(link, "it is a link that leads nowhere".to_owned());
+                }
+            }
+            _ => {}
+        }
     }
 
     fn add(&mut self, folder: &Path, is_one: impl Fn(&Path) -> bool) {
