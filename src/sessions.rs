@@ -9,9 +9,9 @@ use session_core::history::{
     ListedSession, PageQuery, Restored, SessionsListing, SessionsQuery, TranscriptPage,
 };
 use session_core::{
-    Agent, AuditEntry, AuditSeq, Closed, Closing, EventSink, Explanation, HandOver, Lifecycle, LlmRequest,
-    LlmResult, MailboxNotClosed, MountPlan, ResumeSetting, SessionKey, SessionRecord, SessionStore, Sweep,
-    SweepReport,
+    Agent, AuditEntry, AuditSeq, CloseError, Closed, Closing, EventSink, Explanation, HandOver, Lifecycle,
+    LlmRequest, LlmResult, MailboxNotClosed, MountPlan, ResumeSetting, SessionKey, SessionRecord,
+    SessionStore, Sweep, SweepReport,
 };
 use session_process::SystemHost;
 

@@ -187,7 +187,11 @@ pub(crate) fn clap(error: &clap::Error, json: bool, command: Option<&str>) -> Ex
     let message = message.trim_end();
     if json {
         let text = ErrorText { code: exit, exit: exit.number(), message, candidates: &[] };
-        let document = Document { schema: SCHEMA, command: command.unwrap_or("rejoin"), body: &ErrorBody { error: text } };
+        let document = Document {
+            schema: SCHEMA,
+            command: command.unwrap_or("rejoin"),
+            body: &ErrorBody { error: text },
+        };
         let document = serde_json::to_string(&document).unwrap_or_default();
         let _ = writeln!(io::stdout(), "{}", plain::json(&document));
     } else {

@@ -82,10 +82,7 @@ pub(crate) struct Ids(usize);
 
 impl Ids {
     /// All; on a narrow terminal as many as no two of the sessions have in common, so that each can be named by them.
-    pub(crate) fn of<'a>(
-        sessions: impl IntoIterator<Item = &'a ListedSession>,
-        out: &Output,
-    ) -> Self {
+    pub(crate) fn of<'a>(sessions: impl IntoIterator<Item = &'a ListedSession>, out: &Output) -> Self {
         if out.columns.is_none_or(|columns| columns >= WIDE) {
             return Self(usize::MAX);
         }

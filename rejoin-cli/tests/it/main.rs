@@ -14,3 +14,5 @@ mod runs;
 mod schema;
 mod support;
 mod terminal;
+mod unreadable;
+mod wording;

@@ -257,3 +257,47 @@ fn without_colours_a_frame_has_none() {
         terminal.end();
     }
 }
+
+#[test]
+fn on_a_narrow_terminal_ids_are_cut_as_far_as_they_are_unique_and_folders_from_the_left() {
+    let machine = Machine::new();
+    let folder = machine.folder("a-folder-with-a-very-long-name/and-another-one-in-it/src");
+    for id in ["0f3a1c00-1111-4111-8111-000000000001", "0f3a1c00-1222-4111-8111-000000000002"] {
+        Claude::new(&machine, id, &folder, 30).turn("Fix what is broken here", "Yes.").write();
+    }
+    let (status, screen) = Terminal::start(&machine, &["list"]).end();
+    assert!(status.success());
+    let lines: Vec<_> = screen.lines().collect();
+    assert_eq!(lines.len(), 2, "{screen}");
+    for (line, id) in lines.iter().zip(["0f3a1c00-11 ", "0f3a1c00-12 "]) {
+        assert!(
+            line.contains(id) && line.contains("Fix what is broken") && line.ends_with("in-it/src"),
+            "{screen}"
+        );
+    }
+}
+
+#[test]
+fn a_terminal_that_knows_no_escape_codes_gets_none() {
+    let machine = Machine::new();
+    many(&machine, 2);
+    let run = |words: &[&str], variable: (&str, &str)| {
+        let (name, value) = (variable.0.to_owned(), variable.1.to_owned());
+        let mut terminal = Terminal::with(&machine, words, move |command| command.env(name, value));
+        let status = terminal.child.wait().unwrap();
+        let mut bytes = Vec::new();
+        while let Ok(more) = terminal.bytes.recv_timeout(NEVER) {
+            bytes.extend(more);
+        }
+        (status.code(), String::from_utf8(bytes).unwrap())
+    };
+    for words in [&["list"][..], &["search", "answer"], &["doctor"]] {
+        let (code, said) = run(words, ("TERM", "dumb"));
+        assert!(code == Some(0) && !said.contains('\u{1b}'), "{words:?}: {said:?}");
+    }
+    let (code, said) = run(&["resume"], ("TERM", "dumb"));
+    assert!(code == Some(2) && !said.contains('\u{1b}') && said.contains("TERM is dumb"), "{said:?}");
+    // A variable that is empty says nothing.
+    assert!(run(&["list", "--quiet"], ("NO_COLOR", "")).1.contains("\u{1b}[2m"));
+    assert!(!run(&["list", "--quiet"], ("NO_COLOR", "1")).1.contains('\u{1b}'));
+}

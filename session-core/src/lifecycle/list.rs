@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use crate::codec::Decoded;
 use crate::error::{CatalogError, Chain, HistoryError, StoreError};
 use crate::history::{
     ListQuery, ListedSession, PageQuery, Restored, Resumability, Scope, SessionEntry, SessionsListing,
     SessionsQuery, Title, TitleSource, TranscriptPage, Unlisted, Unresumable,
 };
-use crate::codec::Decoded;
 use crate::{AgentId, Folder, NativeId, SessionCatalog, SessionKey};
 
 use super::Lifecycle;

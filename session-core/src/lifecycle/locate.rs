@@ -74,7 +74,8 @@ impl Lifecycle {
             Known::default()
         });
         // What a record that cannot be read is bound to may be what is sought.
-        let unread = known.unread.iter().filter(|(key, _)| seek.agent.as_ref().is_none_or(|it| *it == key.agent));
+        let unread =
+            known.unread.iter().filter(|(key, _)| seek.agent.as_ref().is_none_or(|it| *it == key.agent));
         looked_at.extend(unread.map(|(key, trouble)| Look {
             sign: Sign::Key,
             agent: Some(key.agent.clone()),
@@ -231,7 +232,8 @@ impl Lifecycle {
                         .extend(unlisted.map(|what| looked(Some(what.agent), None, 0, Some(what.reason))));
                     let gaps = listing.notices.into_iter().filter(Notice::is_gap);
                     search.looked_at.extend(gaps.map(|Notice { path, kind, .. }| {
-                        let why = if let NoticeKind::Unreadable(why) = kind { why } else { TOO_MUCH.to_owned() };
+                        let why =
+                            if let NoticeKind::Unreadable(why) = kind { why } else { TOO_MUCH.to_owned() };
                         looked(None, Some(path), 0, Some(why))
                     }));
                     listing.sessions

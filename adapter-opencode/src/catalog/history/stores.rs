@@ -53,7 +53,8 @@ impl Stores {
             let kind = NoticeKind::Unreadable(why);
             self.notices.push(Notice { path: path.to_owned(), offset: None, kind });
         };
-        let chosen = env.get(DATABASE).filter(|name| state.is_none() && !name.is_empty() && *name != IN_MEMORY);
+        let chosen =
+            env.get(DATABASE).filter(|name| state.is_none() && !name.is_empty() && *name != IN_MEMORY);
         if let Some(path) = chosen.map(|name| data.join(name))
             && let Err(error) = path.metadata()
             && is_missing(&error)
