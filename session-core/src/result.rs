@@ -143,6 +143,9 @@ impl fmt::Display for Warning {
             Self::Mended(Mend::PutInPlace) => {
                 f.write_str("the session's file was put where this version of the agent looks for it")
             }
+            Self::Holes(1) => {
+                f.write_str("1 line or record of the session's file is lost, and the agent leaves it out")
+            }
             Self::Holes(n) => {
                 write!(
                     f,

@@ -115,7 +115,7 @@ fn tell(document: &DoctorJson, out: &mut Output) -> Result<(), Failure> {
                 None if store.exists => "",
                 None => "; it is not there yet",
             };
-            out.line(&plain::line(&format!("store     {} ({how}{there})", store.base)))?;
+            out.line(&format!("store     {} ({how}{there})", plain::line(&store.base)))?;
         }
     }
     for agent in &document.agents {

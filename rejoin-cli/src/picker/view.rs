@@ -122,7 +122,7 @@ fn line(row: &Row, selected: bool, picker: &Picker, theme: Theme, columns: usize
     let head = format!("{} {} ", plain::fit(&age, 4), plain::fit(row.listed.agent.as_str(), 8));
     let left = columns.saturating_sub(2 + plain::width(&head) + 1);
     let folder = if picker.scope == ScopeChoice::Here || left < 40 { "" } else { &row.folder };
-    let folder = plain::cut(folder, left / 3);
+    let folder = plain::cut_left(folder, left / 3);
     let label = plain::fit(&row.label, left.saturating_sub(plain::width(&folder) + 1));
     let mark = Span::styled(if selected { "▌ " } else { "  " }, theme.accent());
     let line = Line::from(vec![

@@ -140,6 +140,27 @@ async fn the_first_sign_that_leads_to_a_session_answers() {
 }
 
 #[tokio::test]
+async fn the_beginning_of_an_id_tells_why_not_where_it_is_one_sessions() {
+    let empty = |id| SessionEntry {
+        resumable: Resumability::No(Unresumable::Empty),
+        ..entry(id, "/w/demo", "Fix the login")
+    };
+    let answer = async |entries| {
+        let bench = with(Cards { entries, unlisted: vec![] });
+        bench.lifecycle.locate(&text("11111111")).await.unwrap().answer
+    };
+    let one = answer(vec![empty(ID)]).await;
+    assert!(matches!(&one, Answer::CannotResume { how: Sign::Prefix, .. }), "{one:?}");
+    let other = answer(vec![empty(ID), entry(OTHER, "/w/demo", "")]).await;
+    assert!(
+        matches!(&other, Answer::Found { hit, .. } if hit.session.entry.id.as_str() == OTHER),
+        "{other:?}"
+    );
+    let several = answer(vec![empty(ID), empty(OTHER)]).await;
+    assert_eq!(several, Answer::Nothing, "nobody can tell which one was meant");
+}
+
+#[tokio::test]
 async fn words_propose_even_one_session_and_never_choose() {
     let bench = with(Cards { entries: vec![entry(ID, "/w/demo", "Fix the login")], unlisted: vec![] });
     let one = bench.lifecycle.locate(&text("login")).await.unwrap();
