@@ -67,7 +67,7 @@ pub(crate) async fn looked_at(world: &World, word: &str) -> Result<ListedSession
     match (located.hit(), &located.answer) {
         (Some(hit), _) => Ok(hit.session.clone()),
         (None, Answer::Ambiguous { candidates, .. }) => Err(ambiguous(word, candidates)),
-        (None, _) => target::find(world, word).await,
+        (None, _) => target::find(world, word, located.is_complete()).await,
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn told(listed: &ListedSession) -> String {
 /// The one session of the list that a word means: by its id, the beginning of it, or its whole title.
 ///
 /// An id is one of several agents, or of a file and its copy, at times: then it is not the only one.
-fn pick(listing: &SessionsListing, word: &str) -> Result<ListedSession, Failure> {
+fn pick(listing: &SessionsListing, word: &str, is_sure: bool) -> Result<ListedSession, Failure> {
     let folded = word.trim().to_lowercase();
     let id = |listed: &&ListedSession| listed.entry.id.as_str() == word;
     let prefix = |listed: &&ListedSession| word.len() >= PREFIX && listed.entry.id.as_str().starts_with(word);
@@ -51,7 +51,7 @@ fn pick(listing: &SessionsListing, word: &str) -> Result<ListedSession, Failure>
             }
         }
     }
-    Err(missing(word, listing.is_complete()))
+    Err(missing(word, is_sure && listing.is_complete()))
 }
 
 pub(crate) fn missing(word: &str, is_sure: bool) -> Failure {
@@ -62,8 +62,8 @@ pub(crate) fn missing(word: &str, is_sure: bool) -> Failure {
     Failure::new(Exit::NotFound, format!("there is no session {word:?}{unsure}{hint}"))
 }
 
-/// The same, over everything there is, also what cannot be continued.
-pub(crate) async fn find(world: &World, word: &str) -> Result<ListedSession, Failure> {
+/// The same, over everything there is, also what cannot be continued. `is_sure`: whether all could be looked at by now.
+pub(crate) async fn find(world: &World, word: &str, is_sure: bool) -> Result<ListedSession, Failure> {
     let listing = world.everything(Depth::Quick).await?;
-    pick(&listing, word)
+    pick(&listing, word, is_sure)
 }

@@ -65,8 +65,10 @@ pub(crate) async fn run(args: &Show, world: &World, out: &mut Output) -> Result<
         }
         let shown = entries(&page.entries, detail, out)?;
         out.flush()?;
-        if !shown && page.before.is_none() && turns > 0 {
-            let why = remark(&session).unwrap_or("nothing was said in it");
+        if !shown && page.before.is_none() && args.before.is_none() && turns > 0 {
+            let hidden = !page.entries.is_empty() && !args.full;
+            let otherwise = if hidden { "--full shows what there is" } else { "nothing was said in it" };
+            let why = remark(&session).unwrap_or(otherwise);
             out.note(&format!("nothing is shown: {why}"));
         }
         unreadable(&page.notices, out);
