@@ -322,6 +322,15 @@ pub trait SessionStore: Debug + Send + Sync + 'static {
     /// [`StoreError`] when it is not known who holds it.
     async fn lease(&self, key: &SessionKey, holder: &Holder) -> Result<LeaseOutcome, StoreError>;
 
+    /// Whether somebody may hold the lease of a key, or may ever have held it; `false` is sure. Looking leaves nothing. A store
+    /// that can only tell by taking the lease says `true`.
+    ///
+    /// # Errors
+    /// [`StoreError`] when nobody can tell.
+    async fn was_leased(&self, _key: &SessionKey) -> Result<bool, StoreError> {
+        Ok(true)
+    }
+
     /// The directory for the agent's session files of this key, made private and ready. `None`: this store
     /// has no place for them, and the agent uses its own.
     ///

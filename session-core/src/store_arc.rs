@@ -47,6 +47,9 @@ impl<T: SessionStore + ?Sized> SessionStore for Arc<T> {
     async fn lease(&self, key: &SessionKey, holder: &Holder) -> Result<LeaseOutcome, StoreError> {
         (**self).lease(key, holder).await
     }
+    async fn was_leased(&self, key: &SessionKey) -> Result<bool, StoreError> {
+        (**self).was_leased(key).await
+    }
     async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
         (**self).state_dir(key).await
     }

@@ -213,6 +213,16 @@ impl SessionStore for FsStore {
         .await
     }
 
+    async fn was_leased(&self, key: &SessionKey) -> Result<bool, StoreError> {
+        let key = key.clone();
+        self.hop("was_leased", move |inner| {
+            let Records { disk, layout, .. } = &inner.records;
+            // Whatever stands there is for who takes the lease.
+            Ok(!matches!(files::open_to_read(&**disk, &layout.lease_lock(&key)), Err(Unopened::Absent)))
+        })
+        .await
+    }
+
     async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
         let key = key.clone();
         self.hop("state_dir", move |inner| {

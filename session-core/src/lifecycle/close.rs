@@ -87,10 +87,12 @@ impl Lifecycle {
         self.end(Doomed { key, lease: &lease, record, guard }, closing).await
     }
 
-    /// Whether there is nothing of a key: no record, no state, and no word of an end that was begun and cut off. A first run
-    /// that has written nothing yet comes after its end.
+    /// Whether there is nothing of a key: no runner, no record, no state, and no word of an end that was begun and cut off.
     async fn is_unknown(&self, key: &SessionKey) -> Result<bool, CloseError> {
         let failed = |source: StoreError| CloseError::Store { key: key.clone(), source };
+        if self.store.was_leased(key).await.map_err(failed)? {
+            return Ok(false);
+        }
         match self.store.load(key).await {
             Ok(None) => {}
             // What cannot be read is there; what nobody can read is told by who holds the key.
