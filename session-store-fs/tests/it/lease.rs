@@ -33,6 +33,18 @@ async fn two_handles_exclude_each_other() {
 }
 
 #[tokio::test]
+async fn whether_a_key_was_ever_leased_is_told_without_a_trace() {
+    let at = Fixture::new();
+    assert!(!at.store.was_leased(&key("a")).await.unwrap());
+    assert_eq!(fs::read_dir(at.path("locks")).unwrap().count(), 0, "to ask leaves nothing");
+    let lease = take(&at.store, "a", 1).await.unwrap();
+    assert!(at.store.was_leased(&key("a")).await.unwrap());
+    drop(lease);
+    assert!(at.store.was_leased(&key("a")).await.unwrap());
+    assert!(!at.store.was_leased(&key("b")).await.unwrap());
+}
+
+#[tokio::test]
 async fn numbers_grow_with_every_grant() {
     let at = Fixture::new();
     for fence in 1..=20 {

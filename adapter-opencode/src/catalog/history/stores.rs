@@ -6,8 +6,8 @@ use session_core::EnvMap;
 use session_core::error::CatalogError;
 use session_core::history::{Notice, NoticeKind};
 
-use super::super::{failed, is_missing};
 use super::super::seek::{databases_in, is_of_a_channel};
+use super::super::{failed, is_missing};
 use crate::state::{DATABASE, data_dir};
 
 /// What names a database that lies nowhere.
