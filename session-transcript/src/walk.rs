@@ -169,8 +169,8 @@ impl Walk<'_> {
             }
             let name = child.file_name();
             path.push(&name);
-            // What to do with a link is for the walk to say, where nothing is found without.
-            if !kind.is_dir() {
+            // What to do with a link, or a name that is no text, is for the walk to say, where nothing is found without.
+            if !kind.is_dir() || name.to_str().is_none() {
                 *deeper = None;
             }
             let enters = kind.is_dir() || (kind.is_symlink() && self.state_dir.is_none() && path.is_dir());

@@ -132,6 +132,8 @@ fn a_folder_with_a_name_that_is_no_text_is_told() {
         (&told["complete"], &told["notices"][0]["reason"]),
         (&false.into(), &"its name is not UTF-8".into())
     );
+    let said = machine.rejoin(&["show", "5f607182-1111-4111-8111-000000000005"]);
+    assert!(said.code == 3 && said.stderr.contains("not everything"), "{said:?}");
 }
 
 /// What could be a session, and holds none.
