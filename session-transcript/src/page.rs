@@ -1,6 +1,7 @@
 //! A part of a transcript, in time and memory that do not grow with the file.
 
 mod again;
+mod backward;
 mod cursor;
 mod lineage;
 mod lines;
@@ -14,6 +15,7 @@ use session_core::history::{
 };
 
 use self::again::{Again, Grid};
+use self::backward::Backward;
 pub(crate) use self::cursor::{Spot, Stale};
 pub(crate) use self::lineage::page as page_of;
 pub(crate) use self::lines::{Backwards, Forwards, Line, read_at};
@@ -154,15 +156,18 @@ impl Transcript<'_> {
         let mut plain = end.is_none_or(|end| end.plain);
         let end = end.map(|end| end.offset);
         let mut lines = Backwards::new(&self.opened.file, end.unwrap_or(size), limits.line);
-        let (mut entries, mut notices) = (Vec::new(), Vec::new());
-        let (mut seen, mut bytes, mut any) = (0, 0, false);
+        let (mut records, mut notices) = (Backward::default(), Vec::new());
+        let (mut bytes, mut any) = (0, false);
         let mut again = Again::new(self, limits.grid);
         let mut begin = end.unwrap_or(size);
         // What is not a whole record yet lies behind the place from which to go on.
         let mut after = None;
         while let Some(line) = lines.next()? {
             let open = after.is_none();
-            if !open && seen >= turns {
+            if !open
+                && records.turns() >= turns
+                && !matches!(self.read(line, &mut Vec::new()), Read::Entry(.., entry) if records.is_twin(&entry))
+            {
                 break;
             }
             bytes += line.text.map_or(0, |text| text.len() as u64);
@@ -179,20 +184,18 @@ impl Transcript<'_> {
                 any = true;
                 plain &= !is_compaction(&entry);
                 if plain || !again.is_again(&entry, at, line.rest(at))? {
-                    seen += usize::from(entry.begins_turn());
-                    entries.push(self.located(at, length, entry));
+                    records.push(self.located(at, length, entry));
                 }
             }
             begin = offset;
         }
-        entries.reverse();
         notices.reverse();
         let after = self.cursor(end.or(after).unwrap_or(begin))?;
         let before = match begin {
             0 => None,
             begin => Some(self.place(begin)?.plain(plain).cursor()),
         };
-        Ok(TranscriptPage { entries, before, after: Some(after), notices })
+        Ok(TranscriptPage { entries: records.into_entries(), before, after: Some(after), notices })
     }
 
     /// So many records from a place on.

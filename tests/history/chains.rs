@@ -138,6 +138,10 @@ fn a_line_that_stands_twice_is_one_and_another_with_its_id_is_another() {
     assert_eq!(texts(&desk.last(9)), ["one", "two", "three", "another"]);
     let cursor = desk.last(2).before.unwrap();
     assert_eq!(texts(&desk.page(&PageQuery::After { cursor, records: 9 })), ["three", "another"]);
+    // A prompt that stands twice does not fill a page of one turn, nor begin two.
+    let twice = Desk::of(&[lines[0].clone(), lines[0].clone(), lines[1].clone()]);
+    let page = twice.last(1);
+    assert_eq!((texts(&page), page.before), (vec!["one".to_owned(), "two".to_owned()], None));
     let restored = desk.restored();
     assert_eq!((restored.turns, restored.notices[0].kind.clone()), (3, NoticeKind::SameId));
 }

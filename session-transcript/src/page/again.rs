@@ -213,7 +213,7 @@ impl<'t> Again<'t> {
     }
 }
 
-const fn is_message(entry: &Entry) -> bool {
+pub(super) const fn is_message(entry: &Entry) -> bool {
     use EntryKind::{CompactSummary, Prompt, Reply, Returned};
     matches!(entry.kind, Prompt(_) | Reply(_) | Returned(_) | CompactSummary(_)) && !entry.sidechain
 }
