@@ -19,7 +19,8 @@ fn with_newest() -> Machine {
     let machine = Machine::new();
     let found = r#"[ -n "$resumed" ] && file=$(echo "${CLAUDE_CONFIG_DIR:-$HOME/.claude}"/projects/*/"$id.jsonl")
 mkdir -p"#;
-    let script = include_str!("support/agent.sh").replace(r#"[ -n "$resumed" ] && [ ! -f "$file" ]"#, "false");
+    let script =
+        include_str!("support/agent.sh").replace(r#"[ -n "$resumed" ] && [ ! -f "$file" ]"#, "false");
     machine.install("claude", &script.replacen("mkdir -p", found, 1));
     machine
 }
@@ -155,7 +156,8 @@ fn a_relocated_conversation_of_a_mailbox_is_found_again_where_it_went() {
         assert_eq!(again["outcome"], "nothing_to_do", "{again}");
         // That of the past is relocated, too, by its id.
         let past = at(&machine, &elsewhere, &["list", "--json"]).ok().json();
-        let past: Vec<_> = past["sessions"].as_array().unwrap().iter().filter(|one| one["bound"] == false).collect();
+        let past: Vec<_> =
+            past["sessions"].as_array().unwrap().iter().filter(|one| one["bound"] == false).collect();
         let third = machine.folder("third");
         let id = past[0]["id"].as_str().unwrap();
         relocate(&machine, &third, &[id, "--other-project"]);
@@ -171,7 +173,8 @@ fn a_version_that_looks_in_its_own_folder_alone_is_told_of_a_file_that_stayed() 
     assert_eq!(relocate(&machine, &elsewhere, &["mb", "--other-project"])["outcome"], "noted");
     // An older one is installed since.
     machine.install("claude", &include_str!("support/agent.sh").replace("2.1.332", "2.0.14"));
-    let said = at(&machine, &elsewhere, &["run", "-m", "mb", "-a", "claude", "--json", "--", "x"]).ok().json();
+    let said =
+        at(&machine, &elsewhere, &["run", "-m", "mb", "-a", "claude", "--json", "--", "x"]).ok().json();
     assert_eq!(said["why"], "workdir_differs", "{said}");
 }
 
@@ -199,12 +202,9 @@ fn a_dry_run_says_what_the_real_call_would_and_changes_nothing() {
         assert_eq!(relocate(&machine, &machine.project, &words)["outcome"], real);
     }
     // What stands in the way is told.
-    let filed = |folder: &Path| {
-        let name: String =
-            folder.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        machine.home.join(".claude/projects").join(name)
-    };
-    std::fs::write(filed(&elsewhere).join(format!("{CHANGELOG}.jsonl")), "another\n").unwrap();
+    let listed = machine.rejoin(&["list", "--json"]).ok().json();
+    let listed = listed["sessions"].as_array().unwrap().iter().find(|one| one["id"] == CHANGELOG).unwrap();
+    std::fs::hard_link(listed["path"].as_str().unwrap(), machine.home.join("second name")).unwrap();
     let words = ["relocate", CHANGELOG, to, "--other-project", "--json"];
     for dry in [&["--dry-run"][..], &[]] {
         let said = machine.rejoin(&[&words[..], dry].concat());

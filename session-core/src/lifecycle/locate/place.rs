@@ -90,7 +90,7 @@ impl Lifecycle {
         let recorded = home.as_ref().and_then(|home| home.path.as_path()).map(Path::to_owned);
         let recorded = recorded.filter(|home| moved.is_some() || entry.cwd.as_ref() != Some(home));
         let filed = self.filed(search, session, recorded.as_deref()).await;
-        let place = self.place_of(search, &filed).await;
+        let place = self.place_of(search, filed.as_ref()).await;
         // What was relocated and is noted nowhere is where its file lies, as far as that can be told.
         let unnoted = match &filed {
             Some(Filed { folder: Some(folder), told: false, .. }) => Some(folder.clone()),
@@ -144,7 +144,7 @@ impl Lifecycle {
     }
 
     /// From where the place of a file is looked at.
-    async fn place_of(&self, search: &mut Search<'_>, filed: &Option<Filed>) -> FoundFrom {
+    async fn place_of(&self, search: &mut Search<'_>, filed: Option<&Filed>) -> FoundFrom {
         match filed {
             None => FoundFrom::AsFolders,
             Some(Filed { is_here: true, .. }) => FoundFrom::Here,
