@@ -25,11 +25,11 @@ pub use session_core::history;
 pub use session_core::{
     Agent, AgentCapabilities, AgentEvent, AgentId, Answer, AttemptNote, AuditEntry, AuditEvent, AuditSeq,
     Cancel, CloseError, Closed, Closing, EventSink, Evidence, Explanation, FailedRun, Falling, FigureSource,
-    HandOver, Hit, Holder, InvalidLive, Limits, Live, LlmRequest, LlmResult, Located, Look, MailboxId,
-    MailboxNotClosed, MountPlan, NativeId, NoSink, NotResumed, Program, Proposal, RESUME_SETTING, Recorded,
-    Refusal, Relocated, Relocation, RelocationOutcome, ResumePolicy, ResumeSetting, Retention, Route, RunId,
-    Seek, SessionKey, SessionName, SessionRecord, SessionRef, SessionStore, StateSize, Sweep, SweepOutcome,
-    SweepReason, SweepReport, Swept, Totals, Usage, Vanished, Wanted, Warning, Way, WorkTree,
+    Foreseen, HandOver, Hit, Holder, InvalidLive, Limits, Live, LlmRequest, LlmResult, Located, Look,
+    MailboxId, MailboxNotClosed, MountPlan, NativeId, NoSink, NotResumed, Program, Proposal, RESUME_SETTING,
+    Recorded, Refusal, Relocated, Relocation, RelocationOutcome, ResumePolicy, ResumeSetting, Retention,
+    Route, RunId, Seek, SessionKey, SessionName, SessionRecord, SessionRef, SessionStore, StateSize, Sweep,
+    SweepOutcome, SweepReason, SweepReport, Swept, Totals, Usage, Vanished, Wanted, Warning, Way, WorkTree,
 };
 
 /// For authors of stores and adapters: the ports, the decisions, the pure orchestration.

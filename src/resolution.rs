@@ -1,10 +1,13 @@
 //! Which session is meant, and having it be found elsewhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use session_core::error::{FolderError, HistoryError};
-use session_core::{AgentId, Located, Relocated, Relocation, RelocationOutcome, Roster, Seek, WorkTree};
+use session_core::history::ListedSession;
+use session_core::{
+    AgentId, Foreseen, Located, Relocated, Relocation, RelocationOutcome, Roster, Seek, WorkTree,
+};
 
 use crate::{Sessions, SessionsBuilder};
 
@@ -42,7 +45,7 @@ impl Sessions {
     }
 
     /// Has a session be found in another folder by the installed version of its agent: where that finds it from there anyhow,
-    /// nothing is done; else its file is moved or copied with what belongs to it, read back, and undone where that fails.
+    /// nothing is done to its file; else that is moved or copied with what belongs to it, read back, and undone where that fails.
     /// A session that anybody has open or writes to stays. If it is bound to a key, that goes with it, under its lease, and
     /// its audit log says so. The caller says yes to another project by calling this.
     ///
@@ -56,7 +59,29 @@ impl Sessions {
         self.0.relocate(wish).await
     }
 
-    /// The same, for all sessions of an agent that began in a folder, or were last in it, one after the other. One that stays
+    /// What [`relocate`](Self::relocate) would come to by now. Nothing is changed; the agent is asked for its version, and the
+    /// file is looked at twice, as there.
+    ///
+    /// # Errors
+    /// As [`relocate`](Self::relocate).
+    ///
+    /// # Cancel safety
+    /// Nothing is written.
+    pub async fn foresee(&self, wish: &Relocation) -> Result<Foreseen, HistoryError> {
+        self.0.foresee(wish).await
+    }
+
+    /// The folder in which the installed version of its agent continues a session, there or not: the one that its file is filed
+    /// under, where that is how the version finds it; else the one that a record says, or that it began in. `None`: nobody
+    /// knows. `from`: the folder that it is asked from. Nothing is run but the agent's version probe.
+    ///
+    /// # Cancel safety
+    /// Nothing is written.
+    pub async fn continued_in(&self, session: &ListedSession, from: &Path) -> Option<PathBuf> {
+        self.0.continued_in(session, from).await
+    }
+
+    /// As [`relocate`](Self::relocate), for all sessions of an agent that began in a folder, or were last in it, one after the other. One that stays
     /// stops no other. What belongs to the folder and to no session stays where it is.
     ///
     /// # Errors

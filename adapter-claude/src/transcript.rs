@@ -139,6 +139,14 @@ impl TranscriptFormat for ClaudeTranscripts {
         names.map(|name| config.join("projects").join(name)).collect()
     }
 
+    /// Several folders may have one name; a long one tells of its beginning alone.
+    fn may_lie_in(&self, folder: &Path, place: &Path) -> bool {
+        let Some(name) = place.file_name().and_then(OsStr::to_str) else { return false };
+        let above = project_name(folder, false);
+        let (name, above) = (name.get(..LONGEST).unwrap_or(name), above.get(..LONGEST).unwrap_or(&above));
+        name.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('-') || above == "-")
+    }
+
     fn is_file_of(&self, name: &str, query: &SessionQuery<'_>) -> bool {
         name.strip_suffix(".jsonl") == Some(query.id.as_str())
     }

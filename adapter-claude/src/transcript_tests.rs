@@ -26,6 +26,23 @@ fn a_folder_name_is_what_the_program_makes_of_it() {
     assert!(project_name(Path::new(&format!("/{}", "a".repeat(200))), true).len() > 201);
 }
 
+#[test]
+fn the_way_to_a_folder_is_known_by_the_name_of_its_place() {
+    let long = format!("/srv/{}/{}", "long-name-".repeat(25), "x".repeat(30));
+    for folder in ["/home/u/my.proj_x", "/é/😀", "/", &long] {
+        for place in format().filed_in(Path::new(folder), None) {
+            for above in Path::new(folder).ancestors() {
+                assert!(format().may_lie_in(above, &place), "{} {}", above.display(), place.display());
+            }
+        }
+    }
+    let place = &format().filed_in(Path::new("/home/u/my.proj_x"), None)[0];
+    for other in ["/home/u/my.proj", "/home/u2", "/hom", "/srv", "/home/u/my-proj-x/src"] {
+        let may = format().may_lie_in(Path::new(other), place);
+        assert_eq!(may, other == "/home/u/my.proj", "{other}: of a part of a name nobody can tell");
+    }
+}
+
 fn places(env: &[(&str, &str)], cwd: &str, state: Option<&str>, version: Option<&str>, id: &str) -> Places {
     let format = ClaudeTranscripts::new(env.iter().copied().collect());
     let version = version.and_then(Version::parse);

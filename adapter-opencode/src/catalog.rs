@@ -22,8 +22,8 @@ use session_core::history::{
     ListQuery, Listing, PageQuery, Restored, Search, SearchQuery, SessionEntry, SessionSource, TranscriptPage,
 };
 use session_core::{
-    Conversation, EnvMap, Inspection, Mend, NativeId, Presence, Refusal, RelocateOrder, Relocated,
-    SessionCatalog, SessionQuery, Version, Way, async_trait,
+    Conversation, EnvMap, Foreseen, Inspection, Mend, NativeId, Presence, RelocateOrder, Relocated,
+    SessionCatalog, SessionQuery, Version, async_trait,
 };
 
 pub use self::history::DatabaseError;
@@ -245,12 +245,10 @@ impl SessionCatalog for OpencodeCatalog {
     /// # Panics
     /// Outside of a tokio runtime.
     async fn relocate(&self, order: RelocateOrder<'_>) -> Result<Relocated, CatalogError> {
-        let refused = |why: &str| Ok(Relocated::Refused(Refusal::Unsupported(why.to_owned())));
-        match (order.way, order.query.state_dir) {
-            (Way::Nothing, _) => return Ok(Relocated::NothingToDo),
-            (Way::Move, None) => return refused(NOT_FROM_HERE),
-            (Way::Move, Some(_)) => {}
-            _ => return refused(NO_COPY),
+        match relocate::foreseen(&order) {
+            Foreseen::Refused(refusal) => return Ok(Relocated::Refused(refusal)),
+            Foreseen::Done { .. } => {}
+            _ => return Ok(Relocated::NothingToDo),
         }
         let (asked, bytes) = (self.asked(&order.query), order.bytes);
         let (from, to) = (order.from.to_owned(), order.query.cwd.to_owned());
@@ -276,6 +274,10 @@ impl SessionCatalog for OpencodeCatalog {
             // It was another catalog that relocated it.
             None => self.relocate(order).await,
         }
+    }
+
+    async fn foresee(&self, order: RelocateOrder<'_>) -> Result<Foreseen, CatalogError> {
+        Ok(relocate::foreseen(&order))
     }
 
     /// Of a turn that was cut, the calls of tools without a result; where the reply itself was cut, that, under the name
@@ -311,13 +313,6 @@ impl SessionCatalog for OpencodeCatalog {
         blocking(move || history::search(&env, reading, query)).await
     }
 }
-
-/// Why no session of the user's own is relocated from here: others have that database open, too.
-const NOT_FROM_HERE: &str = "the user's own sessions of opencode are rows of one database, which its own program alone \
-    moves: `opencode export` the session, then `opencode import` it in the new folder";
-
-/// Why none is copied: its rows have ids that nothing else in a database may have.
-const NO_COPY: &str = "a session of opencode is not copied; `opencode run --fork` makes another one of it";
 
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, CatalogError> + Send + 'static,

@@ -9,9 +9,8 @@ use rejoin::{Answer, Seek, Wanted};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
-use crate::folders::Folders;
 use crate::json::text;
-use crate::plain::shell;
+use crate::plain::{self, shell};
 use crate::world::{self, World};
 
 /// A command line of an agent, and where to run it.
@@ -41,8 +40,8 @@ struct VariableJson {
 }
 
 impl Invocation {
-    /// The command line that continues this session, in the folder that it began in; where that is gone, in this one, from
-    /// which its agent finds it.
+    /// The command line that continues this session, in the folder that its agent finds it from; where that is gone, in this
+    /// one, if its agent finds it from here.
     pub(crate) async fn of(
         listed: &ListedSession,
         here: Option<&Path>,
@@ -140,42 +139,45 @@ fn changes(dialect: &dyn CliDialect, listed: &ListedSession, world: &World) -> V
     dialect.attended_env(&listed.entry.source, world.around.environment.map())
 }
 
-/// The folder that the agent has to be started in to find the session: the one that its file is filed under, which is not the
-/// one that it tells of where it was relocated; else the one that it began in; else this one.
+/// The folder that the agent has to be started in to find the session; where that is gone, this one, if its agent finds the
+/// session from there.
 async fn folder(listed: &ListedSession, here: Option<&Path>, world: &World) -> Result<PathBuf, Failure> {
     let entry = &listed.entry;
-    let told = || entry.cwd.iter().chain(&entry.last_cwd).cloned();
-    let Some(began) = told().next() else {
-        return Err(Failure::new(Exit::Failed, format!("nobody knows which folder {} is of", entry.id)));
-    };
-    let folders = Folders::around(&world.around.cwd);
-    let near = std::iter::once(folders.here).chain(folders.trees);
-    let filed =
-        told().chain(near).find(|folder| folder.is_dir() && world::is_filed_under(listed, folder, world));
-    let folder = filed.unwrap_or(began);
-    if folder.is_dir() {
-        return Ok(folder);
+    let folder = world.sessions.continued_in(listed, &world.around.cwd).await;
+    match (folder, here) {
+        (Some(folder), _) if folder.is_dir() => Ok(folder),
+        (_, Some(here)) => Ok(here.to_owned()),
+        (None, None) if entry.cwd.is_none() && entry.last_cwd.is_none() => {
+            Err(Failure::new(Exit::Failed, format!("nobody knows which folder {} is of", entry.id)))
+        }
+        (folder, None) => Err(gone(listed, folder.as_deref(), world).await),
     }
-    if let Some(here) = here {
-        return Ok(here.to_owned());
-    }
-    Err(gone(listed, &folder, world).await)
 }
 
-/// What helps where the session's folder is gone: another one, by way of a relocation where its agent needs that.
-async fn gone(listed: &ListedSession, folder: &Path, world: &World) -> Failure {
-    let (id, here, folder) = (&listed.entry.id, &world.around.cwd, folder.display());
-    let seek = Seek::new(Wanted::Id(id.clone()), here).agent(listed.agent.clone()).other_project(true);
-    let located = world.sessions.locate(&seek).await;
-    let way = if located.is_ok_and(|located| matches!(located.answer, Answer::Moved { .. })) {
-        format!("rejoin relocate {id} --other-project, then rejoin resume {id}")
+/// What helps where the session's folder is gone: another one, by way of a relocation where its agent needs that, and with a
+/// yes only where it needs one.
+async fn gone(listed: &ListedSession, folder: Option<&Path>, world: &World) -> Failure {
+    let id = &listed.entry.id;
+    let seek = Seek::new(Wanted::Id(id.clone()), &world.around.cwd).agent(listed.agent.clone());
+    let mut answer = world.sessions.locate(&seek).await.map(|located| located.answer);
+    let mut yes = "";
+    if matches!(answer, Ok(Answer::OtherProject { .. })) {
+        yes = " --other-project";
+        answer = world.sessions.locate(&seek.other_project(true)).await.map(|located| located.answer);
+    }
+    let way = if matches!(answer, Ok(Answer::Moved { .. })) {
+        format!("rejoin relocate {id}{yes}, then rejoin resume {id}")
     } else {
-        format!("rejoin resume {id} --other-project")
+        format!("rejoin resume {id}{yes}")
     };
-    let message = format!(
-        "the folder of {id} is not there any more: {folder}; make it again, or continue the session in this one: {way}"
-    );
-    Failure::new(Exit::NotFound, message)
+    let what = match folder {
+        Some(folder) => {
+            let folder = plain::path(folder, None);
+            format!("the folder of {id} is not there any more: {folder}; make it again, or")
+        }
+        None => format!("{id} was moved to a folder that is not there any more;"),
+    };
+    Failure::new(Exit::NotFound, format!("{what} continue the session in this one: {way}"))
 }
 
 #[cfg(test)]

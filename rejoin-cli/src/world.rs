@@ -6,7 +6,7 @@ use rejoin::adapters::{
     ClaudeDialect, ClaudeOptions, ClaudeTranscripts, CodexDialect, CodexTranscripts, OpencodeDialect, claude,
     codex, opencode,
 };
-use rejoin::core::{CliDialect, SessionQuery, TranscriptFormat as _};
+use rejoin::core::CliDialect;
 use rejoin::error::{Chain, StoreError};
 use rejoin::history::{
     Cursor, Depth, ListQuery, ListedSession, Notice, NoticeKind, PageQuery, SessionsListing, SessionsQuery,
@@ -200,20 +200,6 @@ fn is_made(cache: &Path) -> bool {
     #[cfg(not(unix))]
     let made = std::fs::create_dir_all(cache);
     made.is_ok()
-}
-
-/// Whether the session's file lies where its agent looks for it when it is started in this folder. Never for an agent that
-/// does not file sessions under folders.
-pub(crate) fn is_filed_under(listed: &ListedSession, folder: &Path, world: &World) -> bool {
-    let ListedSession { agent, entry, .. } = listed;
-    let state_dir = entry.source.state_dir.as_deref();
-    let query = SessionQuery { id: &entry.id, cwd: folder, state_dir, version: None };
-    let environment = world.around.environment.map().clone();
-    let exact = match agent.as_str() {
-        "claude" => ClaudeTranscripts::new(environment).places(&query).exact,
-        _ => Vec::new(),
-    };
-    exact.contains(&entry.source.path)
 }
 
 /// What is added to a session's file, from a place on. `None`: it has no file of its own.

@@ -9,7 +9,7 @@ use crate::error::CatalogError;
 use crate::history::{
     ListQuery, Listing, PageQuery, Restored, Search, SearchQuery, SessionEntry, SessionSource, TranscriptPage,
 };
-use crate::{Conversation, NativeId, Refusal, RelocateOrder, Relocated, Version};
+use crate::{Conversation, Foreseen, NativeId, Refusal, RelocateOrder, Relocated, Version};
 
 /// Which session to look at.
 #[derive(Debug, Clone, Copy)]
@@ -245,6 +245,27 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
     /// [`CatalogError`] when it could not be done; then everything is as the relocation left it.
     async fn put_back(&self, order: RelocateOrder<'_>) -> Result<Relocated, CatalogError> {
         self.relocate(order).await
+    }
+
+    /// What [`relocate`](Self::relocate) would come to. Nothing is changed. By default, as by the default of that.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when nobody can look.
+    async fn foresee(&self, _order: RelocateOrder<'_>) -> Result<Foreseen, CatalogError> {
+        Ok(Foreseen::Refused(Refusal::Unsupported("its sessions cannot be relocated from here".to_owned())))
+    }
+
+    /// Whether a file lies where sessions of this folder are filed: there, a version that looks nowhere else finds it from
+    /// the folder, whatever the file itself tells. `None`: sessions are not filed by folder, or nobody can tell. Nothing is
+    /// looked at.
+    fn is_filed_in(&self, _source: &SessionSource, _folder: &Path) -> Option<bool> {
+        None
+    }
+
+    /// The one folder that is there and whose sessions are filed where this file lies. `None`: there is none, more than one,
+    /// or nobody can tell.
+    async fn folder_of(&self, _source: &SessionSource) -> Option<PathBuf> {
+        None
     }
 
     /// Reads a session whole, for what can be had back of its state. Memory may grow with the number of its records, not with

@@ -117,6 +117,12 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Whether a folder whose sessions are filed in this place may be this one or lie below it, by the names alone: for a
+    /// search for that folder.
+    fn may_lie_in(&self, _folder: &Path, _place: &Path) -> bool {
+        false
+    }
+
     /// What a file is, by its path below a root. `None`: no session's.
     fn session_file(&self, _below: &Path) -> Option<SessionFile> {
         None

@@ -62,7 +62,7 @@ pub use lifecycle::Lifecycle;
 pub use memory::MemoryStore;
 pub use mounts::{Content, Mount, MountPlan, Purpose};
 pub use record::{Binding, Candidate, Former, InFlight, LastRun, Phase, SessionRecord};
-pub use relocation::{Refusal, RelocateOrder, Relocated, Relocation, RelocationOutcome, Way};
+pub use relocation::{Foreseen, Refusal, RelocateOrder, Relocated, Relocation, RelocationOutcome, Way};
 pub use request::{Limits, LlmRequest, ResumePolicy, SessionRef};
 pub use resolution::{
     Answer, Hit, Located, Look, NoRoster, NotResumed, Proposal, Roster, Running, Seek, Vanished, Wanted,

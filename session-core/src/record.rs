@@ -102,6 +102,9 @@ pub struct Former {
     /// Where it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_in: Option<Folder>,
+    /// The folder that it was relocated to since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lives_in: Option<Folder>,
     /// The agent's own place that it lies in, where it is in no state dir and that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<PathText>,
@@ -111,6 +114,17 @@ pub struct Former {
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+impl Former {
+    /// The folder that it is continued in, where that is known.
+    #[must_use]
+    pub const fn folder(&self) -> Option<&Folder> {
+        match &self.lives_in {
+            Some(folder) => Some(folder),
+            None => self.began_in.as_ref(),
+        }
+    }
 }
 
 /// A run that has begun and has not ended, as far as the record knows.
@@ -224,6 +238,7 @@ impl SessionRecord {
             rejoinable,
             failed_resumes: 0,
             began_in: Some(binding.began_in.clone()),
+            lives_in: binding.lives_in.clone(),
             home: binding.home.clone(),
             counters: binding.counters,
             extra: Map::new(),

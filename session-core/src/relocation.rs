@@ -70,6 +70,8 @@ pub enum Refusal {
 pub enum Relocated {
     /// Nothing had to be done.
     NothingToDo,
+    /// The version finds it from there; the record of its key says now that it is there, so that later runs go on there.
+    Noted,
     /// It is there, with the same content, from an earlier time. Nothing was changed.
     Already {
         /// Its file.
@@ -91,6 +93,29 @@ pub enum Relocated {
         split: bool,
     },
     /// It was not relocated.
+    Refused(Refusal),
+}
+
+/// What a relocation would come to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Foreseen {
+    /// Nothing has to be done.
+    NothingToDo,
+    /// The version finds it from there; the record of its key would say that it is there.
+    Noted,
+    /// It is there already, with the same content.
+    Already {
+        /// Its file.
+        path: PathBuf,
+    },
+    /// It would be done in this way.
+    Done {
+        /// How.
+        way: Way,
+    },
+    /// It would not be relocated.
     Refused(Refusal),
 }
 

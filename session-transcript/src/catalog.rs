@@ -11,10 +11,11 @@ use session_core::history::{
     TranscriptPage,
 };
 use session_core::{
-    Conversation, Inspection, Mend, NativeId, Places, RelocateOrder, Relocated, SessionCatalog, SessionQuery,
-    TranscriptFormat, async_trait,
+    Conversation, Foreseen, Inspection, Mend, NativeId, Places, RelocateOrder, Relocated, SessionCatalog,
+    SessionQuery, TranscriptFormat, async_trait,
 };
 
+use crate::filed::folder_of;
 use crate::find::{Found, find};
 use crate::inspect::look;
 use crate::list::Lister;
@@ -24,7 +25,7 @@ use crate::packed::{Content, is_packed};
 use crate::page::{Limits, Transcript, page_of};
 use crate::parts::Files;
 use crate::plain::Plain;
-use crate::relocate::{Order, relocate};
+use crate::relocate::{Order, foresee, relocate};
 use crate::restore::restore;
 use crate::scan::{READ_LIMIT, last_said};
 use crate::stamp::now;
@@ -230,6 +231,31 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
         let done = done.map_err(|error| failed(&path, error))?;
         tracing::info!(path = %path.display(), ?done, "a session was to be relocated");
         Ok(done)
+    }
+
+    /// # Errors
+    /// [`CatalogError`] for input/output errors.
+    ///
+    /// # Cancel safety
+    /// Nothing is written.
+    async fn foresee(&self, order: RelocateOrder<'_>) -> Result<Foreseen, CatalogError> {
+        let (format, order) = (Arc::clone(&self.format), Order::of(&order));
+        let path = order.from.clone();
+        let seen = tokio::task::spawn_blocking(move || foresee(&*format, &order)).await;
+        seen.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(|error| failed(&path, error))
+    }
+
+    fn is_filed_in(&self, source: &SessionSource, folder: &Path) -> Option<bool> {
+        let places = self.format.filed_in(folder, source.state_dir.as_deref());
+        let place = source.path.parent();
+        (!places.is_empty()).then(|| places.iter().any(|filed| Some(filed.as_path()) == place))
+    }
+
+    /// # Cancel safety
+    /// Nothing is written. A dropped future leaves a search of bounded length running on the blocking pool.
+    async fn folder_of(&self, source: &SessionSource) -> Option<PathBuf> {
+        let (format, source) = (Arc::clone(&self.format), source.clone());
+        tokio::task::spawn_blocking(move || folder_of(&*format, &source)).await.ok().flatten()
     }
 
     /// # Errors

@@ -6,6 +6,7 @@ extern crate self as session_transcript;
 
 mod buffer;
 mod catalog;
+mod filed;
 mod find;
 mod fold;
 mod follow;

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use session_core::{
-    NativeId, Refusal, RelocateOrder, Relocated, SessionQuery, TranscriptFormat, Version, Way,
+    Foreseen, NativeId, Refusal, RelocateOrder, Relocated, SessionQuery, TranscriptFormat, Version, Way,
 };
 
 use crate::find::{Found, find, options};
@@ -53,6 +53,57 @@ impl Order {
     }
 }
 
+/// What an order would come to. Nothing is changed.
+pub(crate) fn foresee(format: &dyn TranscriptFormat, order: &Order) -> io::Result<Foreseen> {
+    let target = match survey(format, order)? {
+        Survey::Ends(Relocated::Already { path }) => return Ok(Foreseen::Already { path }),
+        Survey::Ends(Relocated::Refused(refusal)) => return Ok(Foreseen::Refused(refusal)),
+        Survey::Ends(_) => return Ok(Foreseen::NothingToDo),
+        Survey::Goes(target) => target,
+    };
+    for (from, to) in belongings(format, order, &target)? {
+        if let Some(refusal) = steps::conflict(order.way, &from, &to)? {
+            return Ok(Foreseen::Refused(refusal));
+        }
+    }
+    Ok(Foreseen::Done { way: order.way })
+}
+
+/// What is found before anything is changed.
+enum Survey {
+    /// There is nothing to be done, or it is refused.
+    Ends(Relocated),
+    /// It can be put there.
+    Goes(PathBuf),
+}
+
+fn survey(format: &dyn TranscriptFormat, order: &Order) -> io::Result<Survey> {
+    let (query, from) = (order.query(), order.from.as_path());
+    let places = format.places(&query);
+    let Some(target) = places.exact.first() else {
+        return if places.below.is_empty() {
+            Err(io::Error::other("it is not known where its sessions lie"))
+        } else {
+            // The place of its sessions does not depend on the folder.
+            Ok(Survey::Ends(Relocated::NothingToDo))
+        };
+    };
+    if order.way == Way::Nothing || from == target {
+        return Ok(Survey::Ends(Relocated::NothingToDo));
+    }
+    if let Some(refusal) = obstacle(format, order, target)? {
+        return Ok(Survey::Ends(Relocated::Refused(refusal)));
+    }
+    let before = fs::symlink_metadata(from)?;
+    let Ok(there) = fs::symlink_metadata(target) else { return Ok(Survey::Goes(target.clone())) };
+    let equal = is_same(&before, &there)
+        || there.is_file() && there.len() == before.len() && same_bytes(from, target)?;
+    Ok(Survey::Ends(match equal {
+        true => Relocated::Already { path: target.clone() },
+        false => Relocated::Refused(Refusal::TargetDiffers { path: target.clone() }),
+    }))
+}
+
 /// Carries out an order. The transcript goes last, in one step: whoever is killed before leaves the session at its old
 /// place, and the next try goes on.
 pub(crate) fn relocate(format: &dyn TranscriptFormat, order: &Order, limit: usize) -> io::Result<Relocated> {
@@ -65,38 +116,18 @@ fn carry_out(
     limit: usize,
     journal: &mut Journal,
 ) -> io::Result<Relocated> {
-    let (query, from) = (order.query(), order.from.as_path());
-    let places = format.places(&query);
-    let Some(target) = places.exact.first() else {
-        return if places.below.is_empty() {
-            Err(io::Error::other("it is not known where its sessions lie"))
-        } else {
-            // The place of its sessions does not depend on the folder.
-            Ok(Relocated::NothingToDo)
-        };
-    };
-    if order.way == Way::Nothing || from == target {
-        return Ok(Relocated::NothingToDo);
-    }
-    if let Some(refusal) = obstacle(format, order, target)? {
-        return Ok(Relocated::Refused(refusal));
-    }
-    let before = fs::symlink_metadata(from)?;
-    if let Ok(there) = fs::symlink_metadata(target) {
-        if is_same(&before, &there) {
-            if order.way == Way::Move && names(&before) > 1 && !is_one_name(from, target)? {
-                // An earlier move was killed between two names of one file.
-                fs::remove_file(from)?;
+    let from = order.from.as_path();
+    let target = match survey(format, order)? {
+        Survey::Ends(end) => {
+            if let Relocated::Already { path } = &end {
+                end_earlier_move(order, path)?;
             }
-            return Ok(Relocated::Already { path: target.clone() });
+            return Ok(end);
         }
-        let equal = there.is_file() && there.len() == before.len() && same_bytes(from, target)?;
-        return Ok(if equal {
-            Relocated::Already { path: target.clone() }
-        } else {
-            Relocated::Refused(Refusal::TargetDiffers { path: target.clone() })
-        });
-    }
+        Survey::Goes(target) => target,
+    };
+    let target = target.as_path();
+    let before = fs::symlink_metadata(from)?;
     let records = records_in(format, from)?;
     let done = act(format, order, target, journal).and_then(|refusal| match refusal {
         Some(refusal) => Ok(Err(refusal)),
@@ -107,7 +138,7 @@ fn carry_out(
             let split = order.way == Way::Move && fs::symlink_metadata(from).is_ok();
             let shared = format.shared(from).into_iter();
             let left = shared.filter(|path| path.symlink_metadata().is_ok()).collect();
-            let (from, to, way) = (from.to_owned(), target.clone(), order.way);
+            let (from, to, way) = (from.to_owned(), target.to_owned(), order.way);
             Ok(Relocated::Done { from, to, way, records, left, split })
         }
         Ok(Err(refusal)) => {
@@ -119,6 +150,28 @@ fn carry_out(
             Err(error)
         }
     }
+}
+
+/// An earlier move was killed between two names of one file: it is to have the new one alone.
+fn end_earlier_move(order: &Order, target: &Path) -> io::Result<()> {
+    let (before, there) = (fs::symlink_metadata(&order.from)?, fs::symlink_metadata(target)?);
+    let is_one = is_same(&before, &there) && order.way == Way::Move && names(&before) > 1;
+    if is_one && !is_one_name(&order.from, target)? { fs::remove_file(&order.from) } else { Ok(()) }
+}
+
+/// What goes with the file, and where to.
+fn belongings(
+    format: &dyn TranscriptFormat,
+    order: &Order,
+    target: &Path,
+) -> io::Result<Vec<(PathBuf, PathBuf)>> {
+    let folder = target.parent().ok_or_else(|| io::Error::other("a file without a folder"))?;
+    let there = format.belongings(&order.from).into_iter().filter(|path| path.symlink_metadata().is_ok());
+    let beside = |path: PathBuf| {
+        let to = folder.join(path.file_name()?);
+        Some((path, to))
+    };
+    Ok(there.filter_map(beside).collect())
 }
 
 /// What stands against it, before anything was changed.
@@ -155,13 +208,7 @@ fn act(
     journal: &mut Journal,
 ) -> io::Result<Option<Refusal>> {
     let folder = target.parent().ok_or_else(|| io::Error::other("a file without a folder"))?;
-    let beside = |path: &PathBuf| path.file_name().map(|name| folder.join(name));
-    let belongings: Vec<(PathBuf, PathBuf)> = format
-        .belongings(&order.from)
-        .into_iter()
-        .filter(|path| path.symlink_metadata().is_ok())
-        .filter_map(|path| beside(&path).map(|to| (path, to)))
-        .collect();
+    let belongings = belongings(format, order, target)?;
     for (from, to) in &belongings {
         if let Some(refusal) = steps::conflict(order.way, from, to)? {
             return Ok(Some(refusal));

@@ -9,7 +9,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use session_core::error::CatalogError;
-use session_core::{Inspection, NativeId, Presence, Refusal, Relocated, Way};
+use session_core::{Foreseen, Inspection, NativeId, Presence, Refusal, RelocateOrder, Relocated, Way};
 
 use super::connect::open_for_writing;
 use super::database::{Ailment, columns};
@@ -25,6 +25,13 @@ const NOTE: u64 = 4096;
 /// Of the tree of 1.1 and before.
 const OF_THE_TREE: &str = "a session of opencode 1.1 is filed by its project, and to another one its own program alone moves: \
     `opencode export` the session, then `opencode import` it in the new folder";
+
+/// Why no session of the user's own is relocated from here: others have that database open, too.
+const NOT_FROM_HERE: &str = "the user's own sessions of opencode are rows of one database, which its own program alone \
+    moves: `opencode export` the session, then `opencode import` it in the new folder";
+
+/// Why none is copied: its rows have ids that nothing else in a database may have.
+const NO_COPY: &str = "a session of opencode is not copied; `opencode run --fork` makes another one of it";
 
 const NOT_READ: &str = "this version of opencode does not read it where it lies";
 
@@ -82,6 +89,17 @@ pub(super) fn put_back(
         true => moved.done(),
         false => Relocated::Refused(Refusal::Growing),
     }))
+}
+
+/// What stands against an order before anything is looked at.
+pub(super) fn foreseen(order: &RelocateOrder<'_>) -> Foreseen {
+    let refused = |why: &str| Foreseen::Refused(Refusal::Unsupported(why.to_owned()));
+    match (order.way, order.query.state_dir) {
+        (Way::Nothing, _) => Foreseen::NothingToDo,
+        (Way::Move, None) => refused(NOT_FROM_HERE),
+        (Way::Move, Some(_)) => Foreseen::Done { way: Way::Move },
+        _ => refused(NO_COPY),
+    }
 }
 
 /// Puts the folder of the session to `to`, if it lies at `from` and is as large as it was, and nobody has it open. It is

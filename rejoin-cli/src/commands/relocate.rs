@@ -1,6 +1,6 @@
 //! `rejoin relocate`.
 
-use rejoin::{Answer, Refusal, Relocated, Relocation, Way};
+use rejoin::{Answer, Foreseen, Refusal, Relocated, Relocation, Way};
 use serde::Serialize;
 
 use crate::args::Relocate;
@@ -30,8 +30,10 @@ pub(crate) async fn run(args: &Relocate, world: &World, out: &mut Output) -> Res
     let cwd = &world.around.cwd;
     let to = args.folder.as_ref().map_or_else(|| cwd.clone(), |folder| cwd.join(folder));
     if !to.is_dir() {
-        return Err(Failure::new(Exit::NotFound, format!("there is no folder {}", to.display())));
+        let message = format!("there is no folder {}", plain::path(&to, None));
+        return Err(Failure::new(Exit::NotFound, message));
     }
+    let to = to.canonicalize().unwrap_or(to);
     out.progress("looking for the session …");
     let found = meant(world, &seek(&args.session, &to, None, args.other_project)).await?;
     let mut document = RelocateJson {
@@ -58,21 +60,23 @@ pub(crate) async fn run(args: &Relocate, world: &World, out: &mut Output) -> Res
             );
             return Err(Failure::new(Exit::OtherProject, message));
         }
-        Answer::Moved { proposal, .. } if args.dry_run => {
-            document.outcome = "would_be_done";
-            document.way = Some(proposal.way);
-        }
-        _ if args.dry_run => {}
         _ => {
-            out.progress("relocating …");
             let wish = Relocation::new(found.session, &to);
-            let outcome = world.sessions.relocate(&wish).await.map_err(|error| Failure::history(&error))?;
-            // Somebody is at work on it.
-            is_busy = matches!(
-                outcome,
-                Relocated::Refused(Refusal::Live { .. } | Refusal::Growing | Refusal::Busy)
-            );
-            document.note(&outcome);
+            let refusal = if args.dry_run {
+                let foreseen =
+                    world.sessions.foresee(&wish).await.map_err(|error| Failure::history(&error))?;
+                document.foresee(foreseen)
+            } else {
+                out.progress("relocating …");
+                let done = world.sessions.relocate(&wish).await.map_err(|error| Failure::history(&error))?;
+                document.note(done)
+            };
+            if let Some(refusal) = refusal {
+                document.outcome = "refused";
+                document.reason = Some(reason(&refusal));
+                // Somebody is at work on it.
+                is_busy = matches!(refusal, Refusal::Live { .. } | Refusal::Growing | Refusal::Busy);
+            }
         }
     }
     let refused = (document.outcome == "refused").then(|| document.reason.clone().unwrap_or_default());
@@ -86,34 +90,51 @@ pub(crate) async fn run(args: &Relocate, world: &World, out: &mut Output) -> Res
         None => Ok(()),
         Some(reason) => {
             let exit = if is_busy { Exit::Busy } else { Exit::Refused };
-            Err(Failure::new(exit, format!("the session was not relocated: {reason}")).told_in(out.json))
+            let not = if args.dry_run { "would not be" } else { "was not" };
+            Err(Failure::new(exit, format!("the session {not} relocated: {reason}")).told_in(out.json))
         }
     }
 }
 
 impl RelocateJson {
-    fn note(&mut self, outcome: &Relocated) {
+    /// Takes what was done; what was refused is handed back.
+    fn note(&mut self, outcome: Relocated) -> Option<Refusal> {
         match outcome {
+            Relocated::Noted => self.outcome = "noted",
             Relocated::Already { path } => {
                 self.outcome = "already";
-                self.to_path = Some(text(path));
+                self.to_path = Some(text(&path));
             }
             Relocated::Done { from, to, way, records, left, split } => {
                 self.outcome = "done";
-                self.way = Some(*way);
-                self.from_path = Some(text(from));
-                self.to_path = Some(text(to));
-                self.records = Some(*records);
+                self.way = Some(way);
+                self.from_path = Some(text(&from));
+                self.to_path = Some(text(&to));
+                self.records = Some(records);
                 self.left = left.iter().map(|path| text(path)).collect();
-                self.split = *split;
+                self.split = split;
             }
-            Relocated::Refused(refusal) => {
-                self.outcome = "refused";
-                self.reason = Some(reason(refusal));
-            }
+            Relocated::Refused(refusal) => return Some(refusal),
             // Nothing had to be done.
             _ => {}
         }
+        None
+    }
+
+    /// Takes what would be done; what would be refused is handed back.
+    fn foresee(&mut self, foreseen: Foreseen) -> Option<Refusal> {
+        match foreseen {
+            Foreseen::Noted => self.outcome = "would_be_noted",
+            Foreseen::Already { path } => return self.note(Relocated::Already { path }),
+            Foreseen::Done { way } => {
+                self.outcome = "would_be_done";
+                self.way = Some(way);
+            }
+            Foreseen::Refused(refusal) => return Some(refusal),
+            // Nothing would have to be done.
+            _ => {}
+        }
+        None
     }
 
     fn told(&self) -> String {
@@ -121,6 +142,10 @@ impl RelocateJson {
         match self.outcome {
             "done" => {
                 format!("it continues in {to}: {} records, read back", self.records.unwrap_or_default())
+            }
+            "noted" => format!("later runs of its mailbox go on in {to}; its agent finds it from there"),
+            "would_be_noted" => {
+                format!("later runs of its mailbox would go on in {to}; its agent finds it from there")
             }
             "already" => format!("it was there already: {to}"),
             "would_be_done" if self.way == Some(Way::Copy) => {
@@ -137,7 +162,9 @@ fn reason(refusal: &Refusal) -> String {
         Refusal::Live { pid } => format!("its agent has it open (process {pid})"),
         Refusal::Growing => "somebody writes to it".to_owned(),
         Refusal::Busy => "a run of its mailbox is under way".to_owned(),
-        Refusal::TargetDiffers { path } => format!("another file has its place: {}", path.display()),
+        Refusal::TargetDiffers { path } => {
+            format!("another file has its place: {}", plain::path(path, None))
+        }
         Refusal::Packed => "it is packed".to_owned(),
         Refusal::NotPlain => "its file is reached through a link, or has another name".to_owned(),
         Refusal::RecordUnreadable(why) => format!("the record of its mailbox cannot be read: {why}"),

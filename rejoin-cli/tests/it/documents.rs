@@ -100,7 +100,6 @@ fn samples() -> Vec<(&'static str, Value)> {
         ("resume", json(&["resume", LOGIN])),
         ("doctor", json(&["doctor"])),
         ("search", json(&["search", "login"])),
-        ("relocate", json(&["relocate", LOGIN, "--dry-run"])),
         ("completions", json(&["completions", "bash"])),
         ("run", runs::run(&agent, &["--json", "--name", "login"], "one").json()),
         ("run", runs::run(&agent, &["--json"], "two").json()),
@@ -110,6 +109,7 @@ fn samples() -> Vec<(&'static str, Value)> {
     all.push(("run", on_agent(&["run", "-m", "other", "-a", "claude", "--resume", "require", "--", "x"])));
     let id = all.iter().find(|(name, _)| *name == "run").unwrap().1["session"].as_str().unwrap().to_owned();
     all.push(("resume", on_agent(&["resume", &id])));
+    all.push(("relocate", on_agent(&["relocate", &id, "--dry-run"])));
     all.push(("explain", on_agent(&["explain", "issue-42"])));
     all.push(("sweep", on_agent(&["sweep", "--dry-run", "--live", "x", "--grace", "0s"])));
     all.push(("doctor", on_agent(&["--store", agent.store().to_str().unwrap(), "doctor"])));

@@ -79,13 +79,13 @@ fn a_session_that_is_relocated_is_continued_in_its_new_folder() {
     assert_eq!((refused.code, &refused.json()["error"]["code"]), (5, &"other_project".into()), "{refused:?}");
 
     let yes = ["relocate", CHANGELOG, to, "--other-project", "--json"];
-    let told = machine.rejoin(&[&yes[..], &["--dry-run"]].concat()).ok().json();
-    assert_eq!((&told["outcome"], &told["way"]), (&"would_be_done".into(), &"move".into()), "{told}");
     assert_eq!(machine.rejoin(&yes).code, 8, "its agent is asked for its version");
     machine.install("claude", "#!/bin/sh\necho '2.1.332 (Claude Code)'\n");
     let told = machine.rejoin(&yes).ok().json();
     assert_eq!(told["outcome"], "nothing_to_do", "this version finds it from anywhere: {told}");
     machine.install("claude", "#!/bin/sh\necho '2.0.14 (Claude Code)'\n");
+    let told = machine.rejoin(&[&yes[..], &["--dry-run"]].concat()).ok().json();
+    assert_eq!((&told["outcome"], &told["way"]), (&"would_be_done".into(), &"move".into()), "{told}");
     let told = machine.rejoin(&yes).ok().json();
     assert_eq!(told["outcome"], "done", "{told}");
     assert!(!std::path::Path::new(told["from_path"].as_str().unwrap()).exists());

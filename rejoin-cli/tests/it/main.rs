@@ -9,6 +9,7 @@ mod ends;
 mod finding;
 mod hostile;
 mod large;
+mod relocating;
 mod resume;
 mod runs;
 mod schema;

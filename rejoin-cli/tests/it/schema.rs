@@ -273,9 +273,13 @@ pub(crate) const DOCUMENTS: &[Shape] = &[
         about: "`rejoin relocate`.",
         parts: &[("session", "session")],
         fields: &[
-            ("to", "string", "the folder"),
+            ("to", "string", "the folder, as a real path"),
             ("dry_run", "bool", "whether nothing was changed"),
-            ("outcome", "string", "`nothing_to_do`, `would_be_done`, `done`, `already`, `refused`"),
+            (
+                "outcome",
+                "string",
+                "`nothing_to_do`, `done`, `already`, `refused`; `noted`: its agent finds it there anyhow, and the record of its mailbox says now that it is there; of a dry run also `would_be_done`, `would_be_noted`",
+            ),
             ("way", "string?", "`move`, `copy`"),
             ("from_path", "string?", "where its file was"),
             ("to_path", "string?", "where it is"),

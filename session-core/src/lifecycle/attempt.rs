@@ -272,6 +272,7 @@ impl Scene {
         let source = self.target.as_ref().filter(|_| is_fork);
         NewSession {
             began_in: resumed.map_or(&self.place.folder, |target| &target.binding.began_in).clone(),
+            lives_in: resumed.and_then(|target| target.binding.lives_in.clone()),
             home: self.home.clone(),
             agent_version: self.installation.version.as_ref().map(|version| version.text.clone()),
             forked_from: source.map(|target| target.binding.native_id.clone()),

@@ -35,6 +35,7 @@ pub(super) struct Ledger {
 pub(super) struct NewSession {
     pub(super) native_id: NativeId,
     pub(super) began_in: Folder,
+    pub(super) lives_in: Option<Folder>,
     pub(super) home: Option<PathText>,
     pub(super) agent_version: Option<String>,
     pub(super) forked_from: Option<NativeId>,
@@ -97,8 +98,8 @@ impl Ledger {
 
     /// Notes a session that is about to start, or was just named: pending, beside the binding in force.
     pub(super) fn propose(&mut self, session: NewSession, now: Timestamp) {
-        let NewSession { native_id, began_in, home, agent_version, forked_from, replaces, why, instead_of } =
-            session;
+        let NewSession { native_id, began_in, lives_in, home, agent_version, forked_from, .. } = session;
+        let NewSession { replaces, why, instead_of, .. } = session;
         if let Some(candidate) = &mut self.record.candidate
             && candidate.binding.native_id == native_id
         {
@@ -111,7 +112,7 @@ impl Ledger {
                 phase: Phase::Pending,
                 began_in,
                 home,
-                lives_in: None,
+                lives_in,
                 agent_version,
                 created_at: now,
                 used_at: now,
@@ -162,7 +163,7 @@ impl Ledger {
         binding.used_at = now;
         let old = self.record.binding.as_ref();
         let elsewhere = old.is_some_and(|old| {
-            old.began_in.path != binding.began_in.path
+            old.folder().path != binding.folder().path
                 || homes_differ(old.home.as_ref(), binding.home.as_ref())
         });
         let row = match self.sought_former() {
@@ -196,17 +197,17 @@ impl Ledger {
         self.record.binding = Some(binding);
     }
 
-    /// The sessions of the past that began in this folder and may be continued there, best first: the newest that was
+    /// The sessions of the past that live in this folder and may be continued there, best first: the newest that was
     /// in force, then those that stood aside since. Never one that it superseded, or that came in the place of another.
     pub(super) fn formers_of(&self, here: &Folder) -> impl Iterator<Item = &Former> {
-        let began_here = |former: &&Former| {
+        let lives_here = |former: &&Former| {
             former.why != Why::SessionReplaced.code()
-                && former.began_in.as_ref().is_some_and(|began_in| began_in.path == here.path)
+                && former.folder().is_some_and(|folder| folder.path == here.path)
         };
         let fine = |former: &&Former| {
             former.rejoinable && Why::from_code(&former.why).is_none_or(|why| !condemns(why))
         };
-        let past = || self.record.past.iter().rev().filter(began_here);
+        let past = || self.record.past.iter().rev().filter(lives_here);
         let in_force = past().find(|former| former.why != STOOD_ASIDE);
         let since = past().take_while(|former| former.why == STOOD_ASIDE);
         in_force.into_iter().chain(since).filter(fine)

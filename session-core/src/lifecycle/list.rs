@@ -9,7 +9,7 @@ use crate::history::{
     ListQuery, ListedSession, PageQuery, Restored, Resumability, Scope, SessionEntry, SessionsListing,
     SessionsQuery, Title, TitleSource, TranscriptPage, Unlisted, Unresumable,
 };
-use crate::{AgentId, Folder, NativeId, SessionCatalog, SessionKey};
+use crate::{AgentId, Folder, NativeId, SessionCatalog, SessionKey, SessionRecord};
 
 use super::Lifecycle;
 
@@ -20,9 +20,9 @@ pub(super) struct Known {
     pub(super) sessions: HashMap<(AgentId, NativeId), (SessionKey, bool)>,
     /// The keys that may have a state dir.
     pub(super) keys: Vec<SessionKey>,
-    /// The folders of sessions in force, and what they are.
+    /// The folders that sessions are in by the records, and what they are.
     pub(super) homes: HashMap<(AgentId, NativeId), Folder>,
-    /// Where those in force are that were relocated.
+    /// Where those are that were relocated.
     pub(super) moved: HashMap<(AgentId, NativeId), PathBuf>,
     /// What folders were, by their paths, when sessions were begun in them.
     pub(super) folders: HashMap<PathBuf, Folder>,
@@ -47,6 +47,36 @@ impl Known {
     /// whatever another record says of the same id.
     fn named(&self, of: &(AgentId, NativeId), key: Option<&SessionKey>) -> Option<&(SessionKey, bool)> {
         self.sessions.get(of).filter(|(of, _)| key.is_none_or(|key| key == of))
+    }
+}
+
+impl Known {
+    fn note_folders(&mut self, record: &SessionRecord) {
+        let former =
+            record.past.iter().map(|former| (&former.native_id, former.folder(), &former.lives_in, false));
+        let bound = record
+            .binding
+            .iter()
+            .map(|binding| (&binding.native_id, Some(binding.folder()), &binding.lives_in, true));
+        // The one in force last: what its folder is counts.
+        for (id, folder, lives_in, is_bound) in former.chain(bound) {
+            let Some(folder) = folder else { continue };
+            let of = (record.key.agent.clone(), id.clone());
+            let path = folder.path.as_path().map(Path::to_owned);
+            self.folders.extend(path.clone().map(|path| (path, folder.clone())));
+            // Another record may have it in force.
+            if !is_bound && self.sessions.get(&of).is_some_and(|(_, is_bound)| *is_bound) {
+                continue;
+            }
+            match path.filter(|_| lives_in.is_some()) {
+                Some(path) => self.moved.insert(of.clone(), path),
+                None => self.moved.remove(&of),
+            };
+            // Of one that is not in force and stayed, its file tells.
+            if is_bound || lives_in.is_some() {
+                self.homes.insert(of, folder.clone());
+            }
+        }
     }
 }
 
@@ -142,8 +172,9 @@ impl Lifecycle {
     }
 
     pub(super) async fn known(&self) -> Result<Known, StoreError> {
-        let mut known = Known { keys: self.every_key().await?, ..Known::default() };
-        for key in &known.keys {
+        let mut known = Known::default();
+        let keys = self.every_key().await?;
+        for key in &keys {
             // One that cannot be read names no session; its state dir may still hold some.
             let record = match self.decoded(key).await {
                 Ok(Some(Decoded::Record(record))) => *record,
@@ -161,18 +192,8 @@ impl Lifecycle {
                     continue;
                 }
             };
+            known.note_folders(&record);
             known.names.extend(record.name.map(|name| (key.clone(), name)));
-            let began_in = record.past.iter().filter_map(|former| former.began_in.as_ref());
-            for folder in began_in.chain(record.binding.iter().map(|binding| binding.folder())) {
-                let path = folder.path.as_path().map(Path::to_owned);
-                known.folders.extend(path.map(|path| (path, folder.clone())));
-            }
-            if let Some(binding) = &record.binding {
-                let of = (key.agent.clone(), binding.native_id.clone());
-                let lives_in = binding.lives_in.as_ref().and_then(|folder| folder.path.as_path());
-                known.moved.extend(lives_in.map(|folder| (of.clone(), folder.to_owned())));
-                known.homes.insert(of, binding.folder().clone());
-            }
             let former = record.past.into_iter().map(|former| former.native_id);
             let candidate = record.candidate.map(|candidate| candidate.binding.native_id);
             let others = former.chain(candidate).map(|id| (id, false));
@@ -186,6 +207,7 @@ impl Lifecycle {
                 }
             }
         }
+        known.keys = keys;
         Ok(known)
     }
 
@@ -226,7 +248,9 @@ async fn add(
         let of = (agent.clone(), entry.id.clone());
         let named = known.named(&of, key);
         let bound = named.is_some_and(|(_, bound)| *bound);
-        if bound && let Some(folder) = known.moved.get(&of) {
+        if named.is_some()
+            && let Some(folder) = known.moved.get(&of)
+        {
             // Its file still tells of the old folder.
             entry.last_cwd = Some(folder.clone());
         }

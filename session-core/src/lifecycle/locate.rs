@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::decide::{
     Consent, Given, Hits, Judgement, LocateFacts, Reach, Sign, Standing, Workdir, is_gone, judge, names,
-    proposes, reaches, tells_why_not, tries,
+    proposes, tells_why_not, tries,
 };
 use crate::error::{Chain, HistoryError};
 use crate::history::{
@@ -20,6 +20,7 @@ use crate::{AgentId, NativeId, SessionKey, WorkTree};
 
 use super::Lifecycle;
 use super::list::Known;
+pub(super) use place::Whereabouts;
 
 /// One search, as far as it got.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub(super) struct Search<'a> {
     asked: Given,
     text: &'a str,
     here: WorkTree,
-    known: Known,
+    pub(super) known: Known,
     /// How the caller's folder relates to others, by their paths as recorded.
     relations: HashMap<PathBuf, Workdir>,
     /// Everything that can be listed, once it was.
@@ -119,12 +120,18 @@ impl Lifecycle {
             hits.retain(|hit| hit.workdir != Workdir::OtherProject);
         }
         let first = hits.first()?;
+        let reach = self.reach(search, &first.session.agent).await;
+        let is_found = self.whereabouts(search, &first.session).await.is_found_by(reach);
         let facts = LocateFacts {
             sign,
             hits: if hits.len() == 1 { Hits::One } else { Hits::Many },
             standing: standing(first),
-            workdir: first.workdir,
-            reach: self.reach(search, &first.session.agent).await,
+            // The place of its file counts, whatever the folders are.
+            workdir: match first.workdir {
+                Workdir::Same if !is_found => Workdir::SameRepository,
+                workdir => workdir,
+            },
+            reach: if is_found { Reach::Anywhere } else { Reach::SameFolder },
             consent,
         };
         let how = sign;
@@ -141,8 +148,8 @@ impl Lifecycle {
             Judgement::CannotResume => Answer::CannotResume { hit, how, why },
             Judgement::Relocate => {
                 let to = search.here.folder.path.as_path().unwrap_or(&search.seek.from).to_owned();
-                let way = way(facts.reach, facts.workdir);
-                Answer::Moved { proposal: Proposal { from: hit.folder.clone(), to, way }, hit, how }
+                let proposal = Proposal { from: hit.folder.clone(), to, way: Way::Move };
+                Answer::Moved { proposal, hit, how }
             }
         })
     }
@@ -166,7 +173,7 @@ impl Lifecycle {
     async fn hits(&self, search: &mut Search<'_>, found: Vec<ListedSession>) -> Vec<Hit> {
         let mut hits: Vec<Hit> = Vec::with_capacity(found.len());
         for session in found {
-            let (workdir, folder) = self.whereabouts(search, &session).await;
+            let Whereabouts { workdir, folder, .. } = self.whereabouts(search, &session).await;
             let hit = Hit { session, workdir, folder, copies: Vec::new() };
             let same = |other: &&mut Hit| {
                 let (one, other) = (&hit.session, &other.session);
@@ -272,11 +279,6 @@ fn why_not(session: &ListedSession, current: Option<&NativeId>) -> NotResumed {
     } else {
         NotResumed::File(session.entry.resumable)
     }
-}
-
-/// What has to be done for a version to find a session.
-pub(super) const fn way(reach: Reach, workdir: Workdir) -> Way {
-    if reaches(reach, workdir) { Way::Nothing } else { Way::Move }
 }
 
 /// The keys that a text may mean: a mailbox, of whatever agent, or a mailbox and an agent.

@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use crate::error::{HistoryError, RunError};
 use crate::history::{ListQuery, ListedSession, Scope, SessionsQuery};
-use crate::relocation::{Refusal, RelocateOrder, Relocated, Relocation, RelocationOutcome, Way};
+use crate::relocation::{Foreseen, Refusal, RelocateOrder, Relocated, Relocation, RelocationOutcome, Way};
 use crate::resolution::{Seek, Wanted};
 use crate::{
-    AgentId, AuditEvent, Folder, Guard, Installation, Lease, RunId, Saved, SessionCatalog, SessionKey,
-    SessionQuery, SessionRecord, Stored, codec,
+    AgentId, AuditEvent, Folder, Guard, Installation, Lease, NativeId, PathText, RunId, Saved,
+    SessionCatalog, SessionKey, SessionQuery, SessionRecord, Stored, codec,
 };
 
 use super::Lifecycle;
 use super::hold::Hold;
-use super::locate::way;
 
 /// Between two looks at a file: whoever works on a session writes more often.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -29,6 +28,8 @@ struct Prepared<'a> {
     /// The folder that it is in.
     folder: Option<PathBuf>,
     way: Way,
+    /// Whether a record may have to say that it is there.
+    is_news: bool,
     bytes: u64,
 }
 
@@ -43,7 +44,7 @@ struct Held {
 
 impl Lifecycle {
     /// Has a session be found in another folder by the installed version of its agent: where that finds it from there anyhow,
-    /// nothing is done; else its file is moved or copied with what belongs to it, read back, and undone where that fails.
+    /// nothing is done to its file; else that is moved or copied with what belongs to it, read back, and undone where that fails.
     /// A session that anybody has open or writes to stays. If it is bound to a key, that goes with it, under its lease, and
     /// its audit log says so. The caller says yes to another project by calling this.
     ///
@@ -61,7 +62,7 @@ impl Lifecycle {
         self.relocate_prepared(prepared).await
     }
 
-    /// The same, for all sessions of an agent that began in a folder, or were last in it, one after the other. One that stays
+    /// As [`relocate`](Self::relocate), for all sessions of an agent that began in a folder, or were last in it, one after the other. One that stays
     /// stops no other. What belongs to the folder and to no session stays where it is.
     ///
     /// # Errors
@@ -100,6 +101,38 @@ impl Lifecycle {
         Ok(outcomes)
     }
 
+    /// What [`relocate`](Self::relocate) would come to by now. Nothing is changed; the agent is asked for its version, and the
+    /// file is looked at twice, as there.
+    ///
+    /// # Errors
+    /// As [`relocate`](Self::relocate).
+    ///
+    /// # Cancel safety
+    /// Nothing is written.
+    pub async fn foresee(&self, wish: &Relocation) -> Result<Foreseen, HistoryError> {
+        let prepared = self.prepare(wish).await?;
+        let nothing = prepared.way == Way::Nothing;
+        if nothing && !prepared.is_news {
+            return Ok(Foreseen::NothingToDo);
+        }
+        if !nothing {
+            self.host.sleep(SETTLE).await;
+        }
+        let session = &prepared.wish.session;
+        let mut is_named = false;
+        if let Some(key) = &session.key {
+            // Given back at once.
+            match self.hold_record(key, session).await? {
+                Ok(held) => is_named = held.is_some(),
+                Err(refusal) => return Ok(Foreseen::Refused(refusal)),
+            }
+        }
+        if nothing {
+            return Ok(if is_named { Foreseen::Noted } else { Foreseen::NothingToDo });
+        }
+        prepared.catalog.foresee(prepared.order()).await.map_err(HistoryError::Catalog)
+    }
+
     async fn prepare<'a>(&'a self, wish: &'a Relocation) -> Result<Prepared<'a>, HistoryError> {
         let session = &wish.session;
         let catalog = self.catalog_of(&session.agent)?;
@@ -110,38 +143,42 @@ impl Lifecycle {
         let installation = registered.adapter().detect_in(&wish.to).await.map_err(HistoryError::Agent)?;
         let seek = Seek::new(Wanted::Nothing, &wish.to);
         let mut search = self.begin(&seek).await;
-        let (workdir, folder) = self.whereabouts(&mut search, session).await;
-        let needed = way(installation.capabilities.resume_reach.into(), workdir);
-        let way = wish.way.unwrap_or(needed);
+        let whereabouts = self.whereabouts(&mut search, session).await;
+        let is_found = whereabouts.is_found_by(installation.capabilities.resume_reach.into());
+        let way = wish.way.unwrap_or(if is_found { Way::Nothing } else { Way::Move });
+        let noted = search.known.homes.get(&(session.agent.clone(), session.entry.id.clone()));
+        let is_news = session.key.is_some() && noted.is_none_or(|noted| noted.path != to.path);
+        let folder = whereabouts.folder;
         let bytes = size(catalog, session, folder.as_deref().unwrap_or(&wish.to)).await;
-        Ok(Prepared { wish, catalog, installation, to, folder, way, bytes })
+        Ok(Prepared { wish, catalog, installation, to, folder, way, is_news, bytes })
     }
 
     async fn relocate_prepared(&self, prepared: Prepared<'_>) -> Result<Relocated, HistoryError> {
-        if prepared.way == Way::Nothing {
+        if prepared.way == Way::Nothing && !prepared.is_news {
             return Ok(Relocated::NothingToDo);
         }
         let session = &prepared.wish.session;
         let held = match &session.key {
-            // Of a session of the past nothing is noted; but a record that cannot be read binds who knows which.
+            // A record that cannot be read binds who knows which.
             Some(key) => match self.hold_record(key, session).await? {
                 Ok(held) => held,
                 Err(refusal) => return Ok(Relocated::Refused(refusal)),
             },
             None => None,
         };
-        let cwd = prepared.to.path.as_path().unwrap_or(&prepared.wish.to);
-        let query = prepared.query(cwd);
-        let from = &session.entry.source.path;
-        let order = RelocateOrder { query, from, bytes: prepared.bytes, way: prepared.way };
-        let done = prepared.catalog.relocate(order).await.map_err(HistoryError::Catalog)?;
+        if prepared.way == Way::Nothing {
+            let Some(held) = held else { return Ok(Relocated::NothingToDo) };
+            let noted = self.note(&prepared, held, &Relocated::Noted).await?;
+            return Ok(if noted { Relocated::Noted } else { Relocated::NothingToDo });
+        }
+        let done = prepared.catalog.relocate(prepared.order()).await.map_err(HistoryError::Catalog)?;
         if let (Some(held), false) = (held, matches!(done, Relocated::Refused(_))) {
             self.note(&prepared, held, &done).await?;
         }
         Ok(done)
     }
 
-    /// The record that binds the session, held; `None` where there is none, or it binds another one.
+    /// The record that names the session, held; `None` where there is none, or it names others.
     async fn hold_record(
         &self,
         key: &SessionKey,
@@ -166,25 +203,27 @@ impl Lifecycle {
         if record.in_flight.is_some() {
             return Ok(Err(Refusal::Busy));
         }
-        let bound = record.binding.as_ref().is_some_and(|binding| binding.native_id == session.entry.id);
-        let held = Held { key: key.clone(), lease, record: *record, guard: Guard::Revision(revision) };
-        Ok(Ok(bound.then_some(held)))
+        let mut held = Held { key: key.clone(), lease, record: *record, guard: Guard::Revision(revision) };
+        let is_named = held.place_of(&session.entry.id).is_some();
+        Ok(Ok(is_named.then_some(held)))
     }
 
-    /// Notes where the session is now. Where that cannot be noted, a run would look at the old place: it goes back there.
+    /// Notes where the session is now, unless that is known. Where it cannot be noted, a run would look at the old place: it
+    /// goes back there.
     async fn note(
         &self,
         prepared: &Prepared<'_>,
         mut held: Held,
         done: &Relocated,
-    ) -> Result<(), HistoryError> {
+    ) -> Result<bool, HistoryError> {
         let now = self.host.now();
-        let Some(binding) = held.record.binding.as_mut() else { return Ok(()) };
-        if binding.folder().path == prepared.to.path {
-            return Ok(());
+        let Some((was, lives_in)) = held.place_of(&prepared.wish.session.entry.id) else { return Ok(false) };
+        if was.as_ref() == Some(&prepared.to.path) {
+            return Ok(false);
         }
-        let was = binding.folder().path.clone();
-        binding.lives_in = Some(prepared.to.clone());
+        *lives_in = Some(prepared.to.clone());
+        let was = was.or_else(|| prepared.folder.as_deref().map(PathText::new));
+        let was = was.unwrap_or_else(|| PathText::new(Path::new("")));
         held.record.updated_at = now;
         let document = codec::encode(&held.record);
         let saved = self.store.save(&held.key, &document, &held.guard, Some(&held.lease)).await;
@@ -212,11 +251,26 @@ impl Lifecycle {
             Relocated::Done { from, to: file, .. } => {
                 format!("from {was} to {to}; {how} from {} to {}", from.display(), file.display())
             }
+            Relocated::Noted => format!("from {was} to {to}; its agent finds it there anyhow"),
             _ => format!("from {was} to {to}; its file was there already"),
         });
         // It is done, whether or not the log takes it: that is told to an operator.
         self.append(&held.key, &event).await.ok();
-        Ok(())
+        Ok(true)
+    }
+}
+
+impl Held {
+    /// The folder that a session is in by the record, if that is known, and where the record says where it was relocated to.
+    /// `None`: it does not name the session.
+    fn place_of(&mut self, id: &NativeId) -> Option<(Option<PathText>, &mut Option<Folder>)> {
+        let SessionRecord { binding, candidate, past, .. } = &mut self.record;
+        let bindings = binding.iter_mut().chain(candidate.iter_mut().map(|candidate| &mut candidate.binding));
+        if let Some(binding) = bindings.into_iter().find(|binding| binding.native_id == *id) {
+            return Some((Some(binding.folder().path.clone()), &mut binding.lives_in));
+        }
+        let former = past.iter_mut().rev().find(|former| former.native_id == *id)?;
+        Some((former.folder().map(|folder| folder.path.clone()), &mut former.lives_in))
     }
 }
 
@@ -229,6 +283,12 @@ impl Prepared<'_> {
             state_dir: entry.source.state_dir.as_deref(),
             version: self.installation.version.as_ref(),
         }
+    }
+
+    fn order(&self) -> RelocateOrder<'_> {
+        let query = self.query(self.to.path.as_path().unwrap_or(&self.wish.to));
+        let from = &self.wish.session.entry.source.path;
+        RelocateOrder { query, from, bytes: self.bytes, way: self.way }
     }
 
     /// Has a file that was moved be where the record looks for it, which need not be the folder that it was last in.

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use crate::decide::{
-    AdoptFacts, Adoption, Bound, History, IdShape, Leftover, Plan, PlanFacts, Policy, RecordFact, Support,
-    Transcript, Why, Workdir, adopt, plan,
+    AdoptFacts, Adoption, Bound, History, IdShape, Leftover, Plan, PlanFacts, Policy, Reach, RecordFact,
+    Support, Transcript, Why, Workdir, adopt, plan,
 };
 use crate::error::RunError;
+use crate::history::SessionSource;
 use crate::{
     Binding, Folder, ForkSupport, Former, Inspection, PathText, Phase, Presence, SessionKey, Warning, codec,
 };
@@ -113,6 +114,7 @@ impl Lifecycle {
         let safe = binding.native_id.is_argument_safe() && job.agent.adapter().accepts_id(&binding.native_id);
         scene.facts.id = if safe { IdShape::WellFormed } else { IdShape::Malformed };
         scene.facts.workdir = self.relation(&scene.place.folder, binding.folder()).await;
+        scene.facts.workdir = filed(job, scene, look.as_ref());
         scene.facts.transcript = transcript_fact(look.as_ref(), &binding, scene);
         scene.facts.history = self.history(&binding, look.as_ref(), failed_resumes);
         if let Some(look) = &look {
@@ -134,7 +136,7 @@ impl Lifecycle {
     }
 
     /// Where the binding cannot be continued in this folder, or lies in another home of the agent, a session of the past
-    /// that began here is, if there is one: so a mailbox that goes to and fro has its conversation in each place.
+    /// that lives here is, if there is one: so a mailbox that goes to and fro has its conversation in each place.
     async fn prefer_session_of_this_folder(&self, job: &Job<'_>, scene: &mut Scene, ledger: &Ledger) {
         let elsewhere = [Why::WorkdirDiffers, Why::WorktreeGone, Why::ProjectDiffers, Why::HomeDiffers];
         // The binding is what was left in its own folder, whatever ails it.
@@ -232,6 +234,24 @@ impl Lifecycle {
     }
 }
 
+/// How the folders relate for a version that looks only where sessions of its folder are filed: the place of the file counts,
+/// such as where a relocation was killed before it was noted, or was noted by a version that finds it from anywhere.
+fn filed(job: &Job<'_>, scene: &Scene, look: Option<&Inspection>) -> Workdir {
+    let workdir = scene.facts.workdir;
+    let here = scene.place.folder.path.as_path().unwrap_or(&scene.place.cwd);
+    let is_filed_here = look.and_then(|look| {
+        let source = SessionSource { path: look.path.clone()?, state_dir: scene.state_dir.clone() };
+        job.agent.catalog()?.is_filed_in(&source, here)
+    });
+    match (scene.facts.reach, workdir, is_filed_here) {
+        (Reach::SameFolder, Workdir::Same, Some(false)) => Workdir::SameRepository,
+        (Reach::SameFolder, Workdir::SameRepository | Workdir::Gone | Workdir::Moved, Some(true)) => {
+            Workdir::Same
+        }
+        _ => workdir,
+    }
+}
+
 /// Whether both are known, and are not one.
 pub(super) fn homes_differ(one: Option<&PathText>, other: Option<&PathText>) -> bool {
     one.is_some() && other.is_some() && one != other
@@ -248,7 +268,7 @@ fn binding_of(former: &Former) -> Option<Binding> {
         phase: Phase::Confirmed,
         began_in: former.began_in.clone()?,
         home: former.home.clone(),
-        lives_in: None,
+        lives_in: former.lives_in.clone(),
         agent_version: None,
         created_at: former.at,
         used_at: former.used_at.unwrap_or(former.at),

@@ -1,6 +1,8 @@
 //! Relocation: what is asked of a catalog, what is noted, and what the cases of moved folders come to.
 
+mod filed;
 mod in_place;
+mod noted;
 mod records;
 
 use std::path::{Path, PathBuf};
@@ -140,24 +142,6 @@ async fn a_bound_session_is_moved_noted_and_continued_where_it_went() {
     assert_eq!(relocations(&bench).await.len(), 1);
     let found = bench.lifecycle.locate(&Seek::new(Wanted::Key(key()), "/w/tree")).await.unwrap();
     assert!(matches!(&found.answer, Answer::Found { hit, .. } if hit.workdir == Workdir::Same), "{found:?}");
-}
-
-#[tokio::test]
-async fn where_the_version_finds_it_anyhow_nothing_is_touched() {
-    let (mut bench, mover, _) = bound().await;
-    for (reach, to) in [
-        (ReachCapability::Anywhere, "/w/other"),
-        (ReachCapability::Repository, "/w/tree"),
-        (ReachCapability::SameFolder, "/w/demo"),
-    ] {
-        bench.agent.capabilities.resume_reach = reach;
-        let agent = Agent::new(bench.agent.clone()).with_catalog(mover.clone());
-        let lifecycle = bench.lifecycle.clone().agent(agent);
-        let wish = Relocation::new(mover.session(Some(key())), to);
-        assert_eq!(lifecycle.relocate(&wish).await.unwrap(), Relocated::NothingToDo);
-    }
-    assert!(mover.asked.lock().unwrap().is_empty());
-    assert!(relocations(&bench).await.is_empty());
 }
 
 #[tokio::test]

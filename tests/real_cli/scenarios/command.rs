@@ -137,7 +137,7 @@ impl Desk {
         let document: Value = serde_json::from_str(&said).unwrap();
         let anywhere = self.stage.rules.reach == Reach::Anywhere;
         match (code, document["outcome"].as_str()) {
-            (0, Some("nothing_to_do")) => assert_eq!(self.stage.rules.reach, Reach::Anywhere, "{document}"),
+            (0, Some("nothing_to_do" | "noted")) => assert!(anywhere, "{document}"),
             (0, Some("done")) => {
                 let there = |name: &str| Path::new(document[name].as_str().unwrap()).exists();
                 // In a database, the folder alone is another one.

@@ -2,12 +2,60 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::decide::Workdir;
+use crate::decide::{Reach, Workdir, reaches};
 use crate::error::FolderError;
 use crate::history::ListedSession;
+use crate::resolution::{Seek, Wanted};
 use crate::{Folder, PathText, WorkTree};
 
 use super::{Lifecycle, Search};
+
+/// Where a session is.
+#[derive(Debug)]
+pub(in crate::lifecycle) struct Whereabouts {
+    /// How the caller's folder relates to that of the session.
+    pub(in crate::lifecycle) workdir: Workdir,
+    /// The folder that it is in.
+    pub(in crate::lifecycle) folder: Option<PathBuf>,
+    filed: Option<Filed>,
+    place: FoundFrom,
+}
+
+/// The folder that a session's file is filed under.
+#[derive(Debug)]
+struct Filed {
+    /// Whether the caller's folder has this place.
+    is_here: bool,
+    /// The folder, where one can be told.
+    folder: Option<PathBuf>,
+    /// Whether the file or the record tells of that folder.
+    told: bool,
+}
+
+/// From where a version finds a session that looks only where sessions of a folder are filed.
+#[derive(Debug, Clone, Copy)]
+enum FoundFrom {
+    /// They are not filed so: it is found by how the folders relate.
+    AsFolders,
+    /// From the caller's folder.
+    Here,
+    /// From all of the caller's repository.
+    Repository,
+    /// Not from here.
+    Elsewhere,
+}
+
+impl Whereabouts {
+    /// Whether a version finds it from the caller's folder.
+    pub(in crate::lifecycle) const fn is_found_by(&self, reach: Reach) -> bool {
+        match self.place {
+            FoundFrom::AsFolders => reaches(reach, self.workdir),
+            FoundFrom::Here => true,
+            FoundFrom::Repository => !matches!(reach, Reach::SameFolder),
+            FoundFrom::Elsewhere => matches!(reach, Reach::Anywhere),
+        }
+    }
+}
 
 impl Lifecycle {
     /// What a folder is, with the work trees of its repository.
@@ -32,19 +80,29 @@ impl Lifecycle {
         &self,
         search: &mut Search<'_>,
         session: &ListedSession,
-    ) -> (Workdir, Option<PathBuf>) {
+    ) -> Whereabouts {
         let entry = &session.entry;
         let of = (session.agent.clone(), entry.id.clone());
         // One that was relocated is where the record says; its file still tells of the old folder, at least in its replies.
         let home = search.known.homes.get(&of).cloned();
-        let is_relocated = search.known.moved.contains_key(&of);
+        let moved = search.known.moved.get(&of).cloned();
         let last = entry.last_cwd.as_ref().or(entry.cwd.as_ref()).cloned();
-        let relocated = home.as_ref().and_then(|home| home.path.as_path()).map(Path::to_owned);
-        let relocated = relocated.filter(|home| is_relocated || entry.cwd.as_ref() != Some(home));
-        let Some(folder) = relocated.or(last) else {
-            let Some(home) = home else { return (Workdir::OtherProject, None) };
+        let recorded = home.as_ref().and_then(|home| home.path.as_path()).map(Path::to_owned);
+        let recorded = recorded.filter(|home| moved.is_some() || entry.cwd.as_ref() != Some(home));
+        let filed = self.filed(search, session, recorded.as_deref()).await;
+        let place = self.place_of(search, filed.as_ref()).await;
+        // What was relocated and is noted nowhere is where its file lies, as far as that can be told.
+        let unnoted = match &filed {
+            Some(Filed { folder: Some(folder), told: false, .. }) => Some(folder.clone()),
+            _ => None,
+        };
+        let Some(folder) = moved.or(unnoted).or(recorded).or(last) else {
+            let Some(home) = home else {
+                return Whereabouts { workdir: Workdir::OtherProject, folder: None, filed, place };
+            };
             let workdir = self.relation_of(search, &home).await;
-            return (workdir, home.path.as_path().map(Path::to_owned));
+            let folder = home.path.as_path().map(Path::to_owned);
+            return Whereabouts { workdir, folder, filed, place };
         };
         let workdir = self.relation_to(search, &folder).await;
         let began = match &entry.cwd {
@@ -58,7 +116,68 @@ impl Lifecycle {
             (Workdir::OtherProject, began) => began,
             (workdir, _) => workdir,
         };
-        (workdir, Some(folder))
+        Whereabouts { workdir, folder: Some(folder), filed, place }
+    }
+
+    /// The folder that a session's file is filed under; `None` where its agent does not file by folder.
+    async fn filed(
+        &self,
+        search: &Search<'_>,
+        session: &ListedSession,
+        recorded: Option<&Path>,
+    ) -> Option<Filed> {
+        let (entry, source) = (&session.entry, &session.entry.source);
+        let catalog = self.agents.get(&session.agent).and_then(crate::Agent::catalog)?;
+        let here = search.here.folder.path.as_path().unwrap_or(&search.seek.from);
+        let is_here = catalog.is_filed_in(source, here)?;
+        let is_filed = |folder: &&Path| catalog.is_filed_in(source, folder) == Some(true);
+        let told = [recorded, entry.last_cwd.as_deref(), entry.cwd.as_deref()];
+        if let Some(folder) = told.into_iter().flatten().find(is_filed) {
+            return Some(Filed { is_here, folder: Some(folder.to_owned()), told: true });
+        }
+        let near = search.here.trees.iter().chain(search.known.folders.keys()).map(PathBuf::as_path);
+        let folder = match std::iter::once(here).chain(near).find(is_filed) {
+            Some(folder) => Some(folder.to_owned()),
+            None => catalog.folder_of(source).await,
+        };
+        Some(Filed { is_here, folder, told: false })
+    }
+
+    /// From where the place of a file is looked at.
+    async fn place_of(&self, search: &mut Search<'_>, filed: Option<&Filed>) -> FoundFrom {
+        match filed {
+            None => FoundFrom::AsFolders,
+            Some(Filed { is_here: true, .. }) => FoundFrom::Here,
+            Some(Filed { folder: None, .. }) => FoundFrom::Elsewhere,
+            Some(Filed { folder: Some(folder), .. }) => match self.relation_to(search, folder).await {
+                Workdir::Same => FoundFrom::Here,
+                Workdir::SameRepository => FoundFrom::Repository,
+                Workdir::Gone | Workdir::Moved | Workdir::OtherProject => FoundFrom::Elsewhere,
+            },
+        }
+    }
+
+    /// The folder in which the installed version of its agent continues a session, there or not: the one that its file is filed
+    /// under, where that is how the version finds it; else the one that a record says, or that it began in. `None`: nobody
+    /// knows. Nothing is run but the agent's version probe.
+    ///
+    /// # Cancel safety
+    /// Nothing is written.
+    pub async fn continued_in(&self, session: &ListedSession, from: &Path) -> Option<PathBuf> {
+        let seek = Seek::new(Wanted::Nothing, from);
+        let mut search = self.begin(&seek).await;
+        let of = (session.agent.clone(), session.entry.id.clone());
+        let moved = search.known.moved.get(&of).cloned();
+        let told =
+            moved.clone().or_else(|| session.entry.cwd.clone()).or_else(|| session.entry.last_cwd.clone());
+        let Some(filed) = self.whereabouts(&mut search, session).await.filed else { return told };
+        if filed.folder.is_some() && (moved.is_none() || filed.folder == moved) {
+            return filed.folder;
+        }
+        match self.reach(&search, &session.agent).await {
+            Reach::Anywhere => told,
+            Reach::SameFolder | Reach::Repository => filed.folder,
+        }
     }
 
     async fn relation_of(&self, search: &Search<'_>, began: &Folder) -> Workdir {
