@@ -1,23 +1,22 @@
 //! Lists sessions: walk, order, read what is needed, leave out what was not asked for.
 
 mod chosen;
+mod groups;
 
-use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
 use std::io;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 use session_core::history::{
-    Depth, FileKind, HistoryBase, ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry,
+    Depth, HistoryBase, ListQuery, Listing, Notice, NoticeKind, Resumability, Scope, SessionEntry,
     SessionKind, SessionRoot, SessionSource, Unresumable,
 };
 use session_core::{NativeId, Timestamp, TranscriptFormat};
 
 use self::chosen::Chosen;
-use crate::find::{Twin, is_absent, packed_twin};
+use self::groups::grouped;
+use crate::find::is_absent;
 use crate::index::{Fresh, Index};
 use crate::parts::{Files, belong_together, tell_apart};
 use crate::plain::Plain;
@@ -43,9 +42,6 @@ pub(crate) struct Lister<'a> {
     /// Folders that a search need not read again.
     pub(crate) plain: &'a Plain,
 }
-
-/// Which of the files have one id, the one to be listed first.
-type Copies = Range<usize>;
 
 /// What became of a session's files.
 #[derive(Debug, Default)]
@@ -104,7 +100,7 @@ impl Lister<'_> {
             clock: self.clock,
         };
         let mut sessions = grouped(self.format, &mut files);
-        sessions.sort_unstable_by(|one, other| order(&files[one.start]).cmp(&order(&files[other.start])));
+        groups::sort(&mut sessions, &files);
         let mut chosen = Chosen::new(*self, query, notices);
         let mut fresh = HashMap::new();
         let mut rest = sessions.as_slice();
@@ -232,48 +228,8 @@ impl Lister<'_> {
     }
 }
 
-/// Newest first, a plain file before a packed one, in one order whatever else.
-fn order(seen: &Seen) -> (Reverse<i64>, bool, &Path) {
-    (Reverse(seen.stamp.modified), seen.file.packed, &seen.path)
-}
-
 fn real_dir(state_dir: Option<&Path>) -> io::Result<Option<PathBuf>> {
     state_dir.map(Path::canonicalize).transpose()
-}
-
-/// The files by session, the one to be listed first: the newest, or the same one that is not packed, which the agent goes on
-/// with. Of a helper's file, the session that it helps counts, too, whose name is in the path.
-fn grouped(format: &dyn TranscriptFormat, files: &mut [Seen]) -> Vec<Copies> {
-    let owner = |seen: &Seen| match seen.file.kind {
-        FileKind::Session => None,
-        FileKind::Sidechain => seen.path.parent().map(last_two),
-    };
-    files.sort_unstable_by(|one, other| {
-        let ids = one.file.id.as_str().cmp(other.file.id.as_str());
-        ids.then_with(|| owner(one).cmp(&owner(other))).then_with(|| order(one).cmp(&order(other)))
-    });
-    let mut groups: Vec<Copies> = Vec::with_capacity(files.len());
-    for at in 0..files.len() {
-        let (first, seen) = (groups.last().map(|copies| &files[copies.start]), &files[at]);
-        let same = |first: &&Seen| first.file.id == seen.file.id && owner(first) == owner(seen);
-        match (first.filter(same), groups.last_mut()) {
-            (Some(first), Some(copies)) => {
-                let is_first = packed_twin(format, &first.path, &seen.path) == Some(Twin::First);
-                copies.end = at + 1;
-                if is_first {
-                    files[copies.clone()].rotate_right(1);
-                }
-            }
-            _ => groups.push(at..at + 1),
-        }
-    }
-    groups
-}
-
-fn last_two(path: &Path) -> PathBuf {
-    let mut names: Vec<&OsStr> = path.iter().rev().take(2).collect();
-    names.reverse();
-    names.iter().collect()
 }
 
 /// What is indexed of a session with one file.

@@ -14,7 +14,7 @@ use session_core::history::{
     Cursor, Entry, EntryKind, Located, Notice, NoticeKind, PageQuery, Span, TranscriptPage,
 };
 
-use self::again::{Again, Grid};
+use self::again::{Again, Grid, is_message};
 use self::backward::Backward;
 pub(crate) use self::cursor::{Spot, Stale};
 pub(crate) use self::lineage::page as page_of;
@@ -26,6 +26,9 @@ use crate::opened::Opened;
 const NOTICES: usize = 4096;
 
 /// How much a page may hold.
+/// How many lines before a page are looked at for what it may begin with a second time.
+const NEAR: usize = 64;
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// The longest line, in bytes.
@@ -164,10 +167,7 @@ impl Transcript<'_> {
         let mut after = None;
         while let Some(line) = lines.next()? {
             let open = after.is_none();
-            if !open
-                && records.turns() >= turns
-                && !matches!(self.read(line, &mut Vec::new()), Read::Entry(.., entry) if records.is_twin(&entry))
-            {
+            if !open && records.turns() >= turns {
                 break;
             }
             bytes += line.text.map_or(0, |text| text.len() as u64);
@@ -185,9 +185,16 @@ impl Transcript<'_> {
                 plain &= !is_compaction(&entry);
                 if plain || !again.is_again(&entry, at, line.rest(at))? {
                     records.push(self.located(at, length, entry));
+                } else {
+                    records.pass(&entry);
                 }
             }
             begin = offset;
+        }
+        drop(lines);
+        if let Some(before) = self.message_before(begin)? {
+            // It is shown by the page before.
+            records.leave_out_twin_of(&before);
         }
         notices.reverse();
         let after = self.cursor(end.or(after).unwrap_or(begin))?;
@@ -196,6 +203,20 @@ impl Transcript<'_> {
             begin => Some(self.place(begin)?.plain(plain).cursor()),
         };
         Ok(TranscriptPage { entries: records.into_entries(), before, after: Some(after), notices })
+    }
+
+    /// The message that stands last before a place, if it is near.
+    fn message_before(self, place: u64) -> io::Result<Option<Entry>> {
+        let mut lines = Backwards::new(&self.opened.file, place, Limits::PAGE.line);
+        for _ in 0..NEAR {
+            let Some(line) = lines.next()? else { break };
+            if let Read::Entry(.., entry) = self.read(line, &mut Vec::new())
+                && is_message(&entry)
+            {
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
     }
 
     /// So many records from a place on.

@@ -122,7 +122,8 @@ fn written(acts: &[Act]) -> Vec<Wrote> {
     all
 }
 
-/// Which lines a page shows, by all that came before each; `plain`: up to a line behind which nothing was compacted.
+/// Which lines a page shows, by all that came before each; `plain`: up to a line behind which nothing was compacted. From there
+/// on, only a message that was written twice in a row is one.
 fn shown(all: &[Wrote], plain: usize) -> Vec<usize> {
     let is_again = |at: usize| {
         let it = all[at];
@@ -134,7 +135,14 @@ fn shown(all: &[Wrote], plain: usize) -> Vec<usize> {
                 like && (all[before].id == it.id || between(before))
             })
     };
-    (0..all.len()).filter(|at| *at >= plain || !is_again(*at)).collect()
+    let is_twin = |at: usize| {
+        let before = all[..at].iter().rfind(|other| other.word != 0);
+        let same = |before: &Wrote| {
+            (before.id, before.second, before.word) == (all[at].id, all[at].second, all[at].word)
+        };
+        all[at].word != 0 && before.is_some_and(same)
+    };
+    (0..all.len()).filter(|at| if *at >= plain { !is_twin(*at) } else { !is_again(*at) }).collect()
 }
 
 struct Desk {

@@ -19,23 +19,31 @@ impl Backward {
         self.turns
     }
 
-    /// Whether it is the message that was taken last, written twice.
-    pub(super) fn is_twin(&self, entry: &Entry) -> bool {
-        entry.id.is_some() && self.message.is_some_and(|later| self.records[later].entry == *entry)
-    }
-
     /// Takes the record before.
     pub(super) fn push(&mut self, located: Located) {
-        if self.is_twin(&located.entry)
-            && let Some(later) = self.message.take()
-        {
-            self.turns -= turn(&self.records.remove(later).entry);
-        }
         if is_message(&located.entry) {
+            self.leave_out_twin_of(&located.entry);
             self.message = Some(self.records.len());
         }
         self.turns += turn(&located.entry);
         self.records.push(located);
+    }
+
+    /// Passes over the record before, which is not shown.
+    pub(super) fn pass(&mut self, entry: &Entry) {
+        if is_message(entry) {
+            self.leave_out_twin_of(entry);
+            self.message = None;
+        }
+    }
+
+    /// Leaves out the message that was taken last, if it is this one, which stands before it, written twice.
+    pub(super) fn leave_out_twin_of(&mut self, before: &Entry) {
+        let is_twin = |at: &usize| before.id.is_some() && self.records[*at].entry == *before;
+        if let Some(later) = self.message.filter(is_twin) {
+            self.message = None;
+            self.turns -= turn(&self.records.remove(later).entry);
+        }
     }
 
     /// In the order of the file.
