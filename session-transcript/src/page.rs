@@ -167,7 +167,8 @@ impl Transcript<'_> {
         let mut after = None;
         while let Some(line) = lines.next()? {
             let open = after.is_none();
-            if !open && records.turns() >= turns {
+            if !open && records.turns() >= turns && !records.is_twin_of(self.message_before(begin)?.as_ref())
+            {
                 break;
             }
             bytes += line.text.map_or(0, |text| text.len() as u64);

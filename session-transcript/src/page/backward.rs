@@ -37,11 +37,17 @@ impl Backward {
         }
     }
 
-    /// Leaves out the message that was taken last, if it is this one, which stands before it, written twice.
+    /// Whether the message that was taken last is this one, which stands before it, written twice.
+    pub(super) fn is_twin_of(&self, before: Option<&Entry>) -> bool {
+        let last = self.message.map(|at| &self.records[at].entry);
+        last.is_some_and(|last| last.id.is_some() && Some(last) == before)
+    }
+
+    /// Leaves it out, if so.
     pub(super) fn leave_out_twin_of(&mut self, before: &Entry) {
-        let is_twin = |at: &usize| before.id.is_some() && self.records[*at].entry == *before;
-        if let Some(later) = self.message.filter(is_twin) {
-            self.message = None;
+        if self.is_twin_of(Some(before))
+            && let Some(later) = self.message.take()
+        {
             self.turns -= turn(&self.records.remove(later).entry);
         }
     }
