@@ -99,22 +99,24 @@ impl Lifecycle {
     }
 
     async fn aim(&self, job: &Job<'_>, scene: &mut Scene, binding: Binding, failed_resumes: u32) {
-        let look = self.inspect(job, scene, &binding.native_id, scene.state_dir.clone()).await;
-        self.aim_with(job, scene, binding, look, failed_resumes).await;
+        let dir = scene.state_dir.clone();
+        let look = self.inspect(job, scene, &binding.native_id, dir.clone()).await;
+        self.aim_with(job, scene, binding, (dir, look), failed_resumes).await;
     }
 
+    /// Aims at a session, by a look into the state dir that it is in, if it is in one.
     async fn aim_with(
         &self,
         job: &Job<'_>,
         scene: &mut Scene,
         binding: Binding,
-        look: Option<Inspection>,
+        (dir, look): (Option<PathBuf>, Option<Inspection>),
         failed_resumes: u32,
     ) {
         let safe = binding.native_id.is_argument_safe() && job.agent.adapter().accepts_id(&binding.native_id);
         scene.facts.id = if safe { IdShape::WellFormed } else { IdShape::Malformed };
         scene.facts.workdir = self.relation(&scene.place.folder, binding.folder()).await;
-        scene.facts.workdir = filed(job, scene, look.as_ref());
+        scene.facts.workdir = filed(job, scene, dir, look.as_ref());
         scene.facts.transcript = transcript_fact(look.as_ref(), &binding, scene);
         scene.facts.history = self.history(&binding, look.as_ref(), failed_resumes);
         if let Some(look) = &look {
@@ -156,11 +158,12 @@ impl Lifecycle {
         let here = scene.place.folder.clone();
         for former in ledger.formers_of(&here) {
             let Some(binding) = binding_of(former) else { continue };
-            let look = self.inspect(job, scene, &binding.native_id, scene.state_dir.clone()).await;
+            let dir = scene.state_dir.clone();
+            let look = self.inspect(job, scene, &binding.native_id, dir.clone()).await;
             // One whose file is lost leaves the place to the next. Where nobody can look, the agent will tell.
             let there = [Presence::Present, Presence::Unreadable];
             if look.as_ref().is_none_or(|look| there.contains(&look.presence)) {
-                return self.aim_with(job, scene, binding, look, former.failed_resumes).await;
+                return self.aim_with(job, scene, binding, (dir, look), former.failed_resumes).await;
             }
         }
     }
@@ -199,7 +202,7 @@ impl Lifecycle {
         }
         let look = self.inspect(job, scene, &binding.native_id, dir.clone()).await;
         let file = look.as_ref().and_then(|look| look.path.clone()).filter(|_| dir != scene.state_dir);
-        self.aim_with(job, scene, binding, look, record.failed_resumes).await;
+        self.aim_with(job, scene, binding, (dir, look), record.failed_resumes).await;
         if let Some(target) = &mut scene.target {
             target.fork_file = file;
             target.is_fork = true;
@@ -236,11 +239,11 @@ impl Lifecycle {
 
 /// How the folders relate for a version that looks only where sessions of its folder are filed: the place of the file counts,
 /// such as where a relocation was killed before it was noted, or was noted by a version that finds it from anywhere.
-fn filed(job: &Job<'_>, scene: &Scene, look: Option<&Inspection>) -> Workdir {
+fn filed(job: &Job<'_>, scene: &Scene, state_dir: Option<PathBuf>, look: Option<&Inspection>) -> Workdir {
     let workdir = scene.facts.workdir;
     let here = scene.place.folder.path.as_path().unwrap_or(&scene.place.cwd);
     let is_filed_here = look.and_then(|look| {
-        let source = SessionSource { path: look.path.clone()?, state_dir: scene.state_dir.clone() };
+        let source = SessionSource { path: look.path.clone()?, state_dir };
         job.agent.catalog()?.is_filed_in(&source, here)
     });
     match (scene.facts.reach, workdir, is_filed_here) {
