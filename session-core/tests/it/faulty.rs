@@ -1,6 +1,7 @@
 //! A store that fails.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use session_core::error::*;
@@ -13,6 +14,8 @@ pub(crate) struct Faulty {
     pub(crate) fail: Arc<Mutex<Vec<&'static str>>>,
     /// The state dir of every key.
     pub(crate) dir: Arc<Mutex<Option<PathBuf>>>,
+    /// Whether each mailbox has one of its own in that.
+    pub(crate) dirs_of_keys: Arc<AtomicBool>,
     /// What is beside the documents, and what was removed of it.
     pub(crate) leftovers: Arc<Mutex<Vec<Leftover>>>,
     pub(crate) disposed: Arc<Mutex<Vec<(String, Tombstone)>>>,
@@ -89,7 +92,10 @@ impl SessionStore for Faulty {
     }
     async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
         let dir = self.dir.lock().unwrap().clone();
-        if dir.is_some() { Ok(dir) } else { self.inner.state_dir(key).await }
+        let own = |dir: PathBuf| {
+            if self.dirs_of_keys.load(Ordering::Relaxed) { dir.join(key.mailbox.as_str()) } else { dir }
+        };
+        if dir.is_some() { Ok(dir.map(own)) } else { self.inner.state_dir(key).await }
     }
     async fn remove_state(&self, _: &SessionKey, _: &Lease) -> Result<bool, StoreError> {
         self.check("remove_state")?;

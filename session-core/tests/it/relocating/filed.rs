@@ -24,7 +24,9 @@ impl SessionCatalog for Shelves {
         self.0.relocate(order).await
     }
     fn is_filed_in(&self, source: &SessionSource, folder: &Path) -> Option<bool> {
-        Some(source.path.parent() == Some(folder))
+        let below = folder.strip_prefix("/").unwrap();
+        let place = source.state_dir.as_ref().map_or_else(|| folder.to_owned(), |dir| dir.join(below));
+        Some(source.path.parent() == Some(&place))
     }
     async fn folder_of(&self, source: &SessionSource) -> Option<PathBuf> {
         source.path.parent().map(Path::to_owned)
@@ -103,4 +105,17 @@ async fn a_run_goes_by_the_place_of_the_file() {
         let next = bench.lifecycle.run(request("two").cwd(to)).await.unwrap();
         assert_eq!(next.route == Route::Resumed, resumed, "{to}: {:?}", next.route);
     }
+}
+
+#[tokio::test]
+async fn a_fork_finds_its_original_in_the_state_dir_of_another_key() {
+    let (mut bench, mover, _) = shelved(ReachCapability::SameFolder, "/state/issue-42/w/demo").await;
+    *bench.store.dir.lock().unwrap() = Some("/state".into());
+    bench.store.dirs_of_keys.store(true, std::sync::atomic::Ordering::Relaxed);
+    bench.agent.capabilities.fork = ForkSupport::AgentChoosesId;
+    bench.lifecycle = bench.lifecycle.agent(Agent::new(bench.agent.clone()).with_catalog(Shelves(mover)));
+    let fork = request("two")
+        .session(SessionRef::new("issue-43", "scripted"))
+        .fork_of(SessionRef::new("issue-42", "scripted"));
+    assert_eq!(bench.lifecycle.run(fork).await.unwrap().route, Route::Forked);
 }
