@@ -19,8 +19,8 @@ pub use facts::{
     Patience, Persisted, PlanFacts, Policy, Reach, RecordFact, Support, Transcript, Unused, Verdict, Workdir,
 };
 pub use locate::{
-    Given, Hits, Judgement, LocateFacts, Sign, Standing, is_gone, judge, names, proposes, reaches,
-    tells_why_not, tries,
+    FoundFrom, Given, Hits, Judgement, LocateFacts, Sign, Standing, is_gone, judge, names, proposes, reaches,
+    refiled, tells_why_not, tries,
 };
 pub use next::{Next, next, weigh};
 pub use plan::{Plan, plan};

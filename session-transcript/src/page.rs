@@ -25,10 +25,10 @@ use crate::opened::Opened;
 /// After how many notices a page ends: a file of nothing but damage has one for every line.
 const NOTICES: usize = 4096;
 
-/// How much a page may hold.
 /// How many lines before a page are looked at for what it may begin with a second time.
 const NEAR: usize = 64;
 
+/// How much a page may hold.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// The longest line, in bytes.

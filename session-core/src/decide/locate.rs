@@ -116,6 +116,56 @@ pub const fn names(sign: Sign) -> bool {
     matches!(sign, Sign::Id | Sign::Key | Sign::Tree)
 }
 
+/// From where a version finds a session that looks only where sessions of a folder are filed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FoundFrom {
+    /// They are not filed so: it is found by how the folders relate.
+    AsFolders,
+    /// From the caller's folder.
+    Here,
+    /// From all of the caller's repository.
+    Repository,
+    /// Not from here.
+    Elsewhere,
+}
+
+impl FoundFrom {
+    /// By how the caller's folder relates to the one that a file is filed under.
+    #[must_use]
+    pub const fn folder(relation: Workdir) -> Self {
+        match relation {
+            Workdir::Same => Self::Here,
+            Workdir::SameRepository => Self::Repository,
+            Workdir::Gone | Workdir::Moved | Workdir::OtherProject => Self::Elsewhere,
+        }
+    }
+
+    /// Whether a version finds the session from the caller's folder, which relates so to that of the session.
+    #[must_use]
+    pub const fn is_found(self, reach: Reach, workdir: Workdir) -> bool {
+        match self {
+            Self::AsFolders => reaches(reach, workdir),
+            Self::Here => true,
+            Self::Repository => !matches!(reach, Reach::SameFolder),
+            Self::Elsewhere => matches!(reach, Reach::Anywhere),
+        }
+    }
+}
+
+/// How the folders relate for a version that looks only where sessions of its folder are filed, by whether the file lies in
+/// the place of this one; `None`: nobody can tell. The place counts, such as where a relocation was killed before it was noted,
+/// or was noted by a version that finds it from anywhere.
+#[must_use]
+pub const fn refiled(reach: Reach, workdir: Workdir, is_filed_here: Option<bool>) -> Workdir {
+    match (reach, workdir, is_filed_here) {
+        (Reach::SameFolder, Workdir::Same, Some(false)) => Workdir::SameRepository,
+        (Reach::SameFolder, Workdir::SameRepository | Workdir::Gone | Workdir::Moved, Some(true)) => {
+            Workdir::Same
+        }
+        _ => workdir,
+    }
+}
+
 /// Whether of the one session that a sign led to it is told why it cannot be continued. The beginning of an id is typed for one
 /// session, as the whole id is; a title or words may well mean another one.
 #[must_use]

@@ -48,9 +48,8 @@ impl Known {
     fn named(&self, of: &(AgentId, NativeId), key: Option<&SessionKey>) -> Option<&(SessionKey, bool)> {
         self.sessions.get(of).filter(|(of, _)| key.is_none_or(|key| key == of))
     }
-}
 
-impl Known {
+    /// Takes where the sessions of a record are.
     fn note_folders(&mut self, record: &SessionRecord) {
         let former =
             record.past.iter().map(|former| (&former.native_id, former.folder(), &former.lives_in, false));

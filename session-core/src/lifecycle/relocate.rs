@@ -62,8 +62,8 @@ impl Lifecycle {
         self.relocate_prepared(prepared).await
     }
 
-    /// As [`relocate`](Self::relocate), for all sessions of an agent that began in a folder, or were last in it, one after the other. One that stays
-    /// stops no other. What belongs to the folder and to no session stays where it is.
+    /// As [`relocate`](Self::relocate), for all sessions of an agent that began in a folder, or were last in it, one after the
+    /// other. One that stays stops no other. What belongs to the folder and to no session stays where it is.
     ///
     /// # Errors
     /// [`HistoryError`] when they could not be listed; nothing was changed.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::decide::{
-    AdoptFacts, Adoption, Bound, History, IdShape, Leftover, Plan, PlanFacts, Policy, Reach, RecordFact,
-    Support, Transcript, Why, Workdir, adopt, plan,
+    AdoptFacts, Adoption, Bound, History, IdShape, Leftover, Plan, PlanFacts, Policy, RecordFact, Support,
+    Transcript, Why, Workdir, adopt, plan, refiled,
 };
 use crate::error::RunError;
 use crate::history::SessionSource;
@@ -237,22 +237,14 @@ impl Lifecycle {
     }
 }
 
-/// How the folders relate for a version that looks only where sessions of its folder are filed: the place of the file counts,
-/// such as where a relocation was killed before it was noted, or was noted by a version that finds it from anywhere.
+/// How the folders relate, the place of the file included.
 fn filed(job: &Job<'_>, scene: &Scene, state_dir: Option<PathBuf>, look: Option<&Inspection>) -> Workdir {
-    let workdir = scene.facts.workdir;
     let here = scene.place.folder.path.as_path().unwrap_or(&scene.place.cwd);
     let is_filed_here = look.and_then(|look| {
         let source = SessionSource { path: look.path.clone()?, state_dir };
         job.agent.catalog()?.is_filed_in(&source, here)
     });
-    match (scene.facts.reach, workdir, is_filed_here) {
-        (Reach::SameFolder, Workdir::Same, Some(false)) => Workdir::SameRepository,
-        (Reach::SameFolder, Workdir::SameRepository | Workdir::Gone | Workdir::Moved, Some(true)) => {
-            Workdir::Same
-        }
-        _ => workdir,
-    }
+    refiled(scene.facts.reach, scene.facts.workdir, is_filed_here)
 }
 
 /// Whether both are known, and are not one.

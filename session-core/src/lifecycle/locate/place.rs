@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::decide::{Reach, Workdir, reaches};
+use crate::decide::{FoundFrom, Reach, Workdir};
 use crate::error::FolderError;
 use crate::history::ListedSession;
 use crate::resolution::{Seek, Wanted};
@@ -32,28 +32,10 @@ struct Filed {
     told: bool,
 }
 
-/// From where a version finds a session that looks only where sessions of a folder are filed.
-#[derive(Debug, Clone, Copy)]
-enum FoundFrom {
-    /// They are not filed so: it is found by how the folders relate.
-    AsFolders,
-    /// From the caller's folder.
-    Here,
-    /// From all of the caller's repository.
-    Repository,
-    /// Not from here.
-    Elsewhere,
-}
-
 impl Whereabouts {
     /// Whether a version finds it from the caller's folder.
     pub(in crate::lifecycle) const fn is_found_by(&self, reach: Reach) -> bool {
-        match self.place {
-            FoundFrom::AsFolders => reaches(reach, self.workdir),
-            FoundFrom::Here => true,
-            FoundFrom::Repository => !matches!(reach, Reach::SameFolder),
-            FoundFrom::Elsewhere => matches!(reach, Reach::Anywhere),
-        }
+        self.place.is_found(reach, self.workdir)
     }
 }
 
@@ -149,11 +131,9 @@ impl Lifecycle {
             None => FoundFrom::AsFolders,
             Some(Filed { is_here: true, .. }) => FoundFrom::Here,
             Some(Filed { folder: None, .. }) => FoundFrom::Elsewhere,
-            Some(Filed { folder: Some(folder), .. }) => match self.relation_to(search, folder).await {
-                Workdir::Same => FoundFrom::Here,
-                Workdir::SameRepository => FoundFrom::Repository,
-                Workdir::Gone | Workdir::Moved | Workdir::OtherProject => FoundFrom::Elsewhere,
-            },
+            Some(Filed { folder: Some(folder), .. }) => {
+                FoundFrom::folder(self.relation_to(search, folder).await)
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! Sessions of an agent that files them by folder: the place of the file counts.
 
+use session_core::decide::{Reach, refiled};
+
 use super::*;
 
 /// A catalog whose sessions lie in the folder that they are filed under.
@@ -118,4 +120,21 @@ async fn a_fork_finds_its_original_in_the_state_dir_of_another_key() {
         .session(SessionRef::new("issue-43", "scripted"))
         .fork_of(SessionRef::new("issue-42", "scripted"));
     assert_eq!(bench.lifecycle.run(fork).await.unwrap().route, Route::Forked);
+}
+
+#[test]
+fn the_place_of_a_file_makes_no_other_project_this_one() {
+    for reach in Reach::ALL {
+        for workdir in Workdir::ALL {
+            for is_filed_here in [None, Some(false), Some(true)] {
+                let by_place = refiled(*reach, *workdir, is_filed_here);
+                if *workdir == Workdir::OtherProject || *reach != Reach::SameFolder || is_filed_here.is_none()
+                {
+                    assert_eq!(by_place, *workdir, "{reach:?} {is_filed_here:?}");
+                } else {
+                    assert_eq!(by_place == Workdir::Same, is_filed_here == Some(true), "{workdir:?}");
+                }
+            }
+        }
+    }
 }
