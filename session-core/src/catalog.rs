@@ -9,7 +9,10 @@ use crate::error::CatalogError;
 use crate::history::{
     ListQuery, Listing, PageQuery, Restored, Search, SearchQuery, SessionEntry, SessionSource, TranscriptPage,
 };
-use crate::{Conversation, Foreseen, NativeId, Refusal, RelocateOrder, Relocated, Version};
+use crate::{
+    Branch, BranchOrder, BranchRefusal, Branched, Conversation, Foreseen, NativeId, Refusal, RelocateOrder,
+    Relocated, Version,
+};
 
 /// Which session to look at.
 #[derive(Debug, Clone, Copy)]
@@ -253,6 +256,24 @@ pub trait SessionCatalog: Debug + Send + Sync + 'static {
     /// [`CatalogError`] when nobody can look.
     async fn foresee(&self, _order: RelocateOrder<'_>) -> Result<Foreseen, CatalogError> {
         Ok(Foreseen::Refused(Refusal::Unsupported("its sessions cannot be relocated from here".to_owned())))
+    }
+
+    /// Makes a branch: a new session that holds what a session held at some spot, and that the agent resumes as any other. The
+    /// original stays byte for byte. What was made is read back, and removed where that fails.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when it could not be made; nothing is left of it.
+    async fn branch(&self, _order: BranchOrder<'_>) -> Result<Branched, CatalogError> {
+        let why = "its sessions cannot be branched from here".to_owned();
+        Ok(Branched::Refused(BranchRefusal::Unsupported(why)))
+    }
+
+    /// Removes a branch that this catalog just made, where it could not be noted, as long as nobody went on with it.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when it is still there.
+    async fn prune(&self, _order: BranchOrder<'_>, _branch: &Branch) -> Result<(), CatalogError> {
+        Ok(())
     }
 
     /// Whether a file lies where sessions of this folder are filed: there, a version that looks nowhere else finds it from

@@ -1,5 +1,6 @@
 //! Errors, one level each: `Display` says what failed, `source()` why.
 
+mod checkpoint;
 mod history;
 
 use std::fmt;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use crate::decide::Why;
 pub use crate::report::Report;
 use crate::{AgentId, FailedRun, Holder, InvalidName, SessionKey};
+pub use checkpoint::{CheckpointError, CheckpointErrorKind};
 pub use history::{CatalogError, HandOverError, HistoryError};
 
 /// Any cause.

@@ -2,8 +2,10 @@
 
 mod agent;
 mod audit;
+mod branch;
 mod cancel;
 mod catalog;
+mod checkpoint;
 mod claim;
 mod close;
 pub mod codec;
@@ -42,8 +44,13 @@ pub use agent::{
 };
 pub use async_trait::async_trait;
 pub use audit::{AttemptNote, AuditEntry, AuditEvent, AuditSeq};
+pub use branch::{Branch, BranchOrder, BranchRefusal, Branched, Spot};
 pub use cancel::Cancel;
 pub use catalog::{Inspection, Mend, Presence, SessionCatalog, SessionQuery};
+pub use checkpoint::{
+    Change, Checkpoint, CheckpointId, Checkpointer, Dropped, Forget, Health, Label, LeftOut, LeftOutWhy,
+    LeftPath, LeftWhy, Moment, Node, NodeKind, Recovered, RestoreOrder, Restored, TakeOrder,
+};
 pub use claim::Claim;
 pub use close::{CloseError, Closed, Closing, MailboxNotClosed};
 pub use conversation::{Conversation, HandOver, Said, Speaker};

@@ -1,0 +1,93 @@
+//! Branches: a new session that holds the beginning of another one, which stays as it is.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{NativeId, SessionQuery, Timestamp};
+
+/// Where a conversation stood at some moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spot {
+    /// The session.
+    pub native_id: NativeId,
+    /// Prompts in it, as an [`Inspection`](crate::Inspection) counts them.
+    pub turns: u64,
+    /// The size of its file in bytes, where it is a file that the agent only appends to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+/// An order to a catalog to make a branch.
+#[derive(Debug, Clone, Copy)]
+pub struct BranchOrder<'a> {
+    /// The original, and the folder and version that both are found from.
+    pub query: SessionQuery<'a>,
+    /// How much of it the branch holds: at least one prompt.
+    pub keep: &'a Spot,
+    /// The state dir that the branch is made in; `None`: the agent's own place.
+    pub into: Option<&'a Path>,
+    /// A random id, of which the catalog makes one of the agent's form.
+    pub seed: uuid::Uuid,
+    /// The present time.
+    pub now: Timestamp,
+}
+
+/// A branch that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// Its id.
+    pub id: NativeId,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Prompts in it.
+    pub turns: u64,
+    /// The size of its file in bytes, where it has one of its own.
+    pub bytes: Option<u64>,
+}
+
+/// What an order to make a branch came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Branched {
+    /// It was made, and read back. The original was not touched.
+    Done(Branch),
+    /// It was not made, and nothing was changed.
+    Refused(BranchRefusal),
+}
+
+/// Why a branch was not made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BranchRefusal {
+    /// The original is not there.
+    Missing,
+    /// A process of the agent works on the original.
+    Live {
+        /// The process, where it is known.
+        pid: Option<u32>,
+    },
+    /// The original changed between two looks.
+    Growing,
+    /// The original does not hold the spot any more: it was written anew since, as by a compaction, or it is shorter.
+    SpotGone,
+    /// The original is packed, is reached through a link, or is no file.
+    NotPlain,
+    /// Nobody here can, for this reason.
+    Unsupported(String),
+}
+
+impl std::fmt::Display for BranchRefusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Missing => f.write_str("its session is not there"),
+            Self::Live { pid: Some(pid) } => write!(f, "process {pid} works on its session"),
+            Self::Live { pid: None } => f.write_str("a process works on its session"),
+            Self::Growing => f.write_str("somebody writes to its session"),
+            Self::SpotGone => f.write_str("its session does not hold that point any more"),
+            Self::NotPlain => f.write_str("its session is packed, or no plain file"),
+            Self::Unsupported(why) => f.write_str(why),
+        }
+    }
+}
