@@ -25,6 +25,12 @@ impl CheckpointId {
         Self(id)
     }
 
+    /// From [its bytes](Self::as_bytes).
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(uuid::Uuid::from_bytes(bytes))
+    }
+
     /// Reads an id as it is shown. `None`: it is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

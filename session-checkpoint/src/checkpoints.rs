@@ -1,0 +1,225 @@
+//! The checkpointer over a folder of databases.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use rusqlite::Connection;
+use session_core::error::{CheckpointError, CheckpointErrorKind};
+use session_core::{
+    Change, Checkpoint, CheckpointId, Checkpointer, Dropped, Forget, Recovered, RestoreOrder, Restored,
+    SessionKey, TakeOrder,
+};
+
+use crate::database::{self, Kept};
+use crate::place::Tree;
+use crate::trouble::{Outcome, Trouble};
+use crate::{diff, forget, object, restore, take, tree};
+
+/// The folder below a store's base, and the one within it.
+const ROOT: &str = ".agent-sessions";
+const FOLDER: &str = "checkpoints";
+
+/// Up to where checkpoints are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckpointLimits {
+    /// A larger file is left out, and named. In bytes.
+    pub file_bytes: u64,
+    /// A tree of more files is refused.
+    pub files: u64,
+    /// A tree whose files have more bytes, without those that are left out, is refused.
+    pub tree_bytes: u64,
+    /// So many bytes have to be left free on the file system of the store.
+    pub free_bytes: u64,
+}
+
+impl Default for CheckpointLimits {
+    /// Files of 64 MiB, a million of them, 16 GiB in all, and 1 GiB left free.
+    fn default() -> Self {
+        Self { file_bytes: 64 << 20, files: 1_000_000, tree_bytes: 16 << 30, free_bytes: 1 << 30 }
+    }
+}
+
+/// Checkpoints in `{base}/.agent-sessions/checkpoints`: one database for each repository. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct FsCheckpoints {
+    pub(crate) folder: PathBuf,
+    pub(crate) limits: CheckpointLimits,
+    pub(crate) with_ignored: bool,
+    pub(crate) homes: Vec<PathBuf>,
+}
+
+impl FsCheckpoints {
+    /// Checkpoints below the base of a store. Nothing is made before the first one is taken.
+    #[must_use]
+    pub fn new(base: impl AsRef<Path>) -> Self {
+        Self {
+            folder: base.as_ref().join(ROOT).join(FOLDER),
+            limits: CheckpointLimits::default(),
+            with_ignored: false,
+            homes: Vec::new(),
+        }
+    }
+
+    /// Sets the limits.
+    #[must_use]
+    pub const fn limits(mut self, limits: CheckpointLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets whether what the ignore rules of the tree name is covered, too. By default it is left out, unless git tracks it.
+    #[must_use]
+    pub const fn with_ignored(mut self, yes: bool) -> Self {
+        self.with_ignored = yes;
+        self
+    }
+
+    /// Names a home folder, of which no checkpoint is taken, as of `/`.
+    #[must_use]
+    pub fn home(mut self, home: impl Into<PathBuf>) -> Self {
+        self.homes.push(home.into());
+        self
+    }
+
+    /// The tree around a folder, where checkpoints are taken of it.
+    pub(crate) fn tree(&self, folder: &Path) -> Outcome<Tree> {
+        let tree = Tree::around(folder)?;
+        take::allow(self, &tree)?;
+        Ok(tree)
+    }
+
+    /// The database of a tree; it is made where there is none.
+    pub(crate) fn open(&self, tree: &Tree) -> Outcome<Connection> {
+        database::open(&self.path(tree, "db"))
+    }
+
+    /// A file of a tree's repository in the store.
+    pub(crate) fn path(&self, tree: &Tree, suffix: &str) -> PathBuf {
+        self.folder.join(format!("{}.{suffix}", tree.name()))
+    }
+
+    /// The databases that are there, by name.
+    pub(crate) fn databases(&self) -> Outcome<Vec<PathBuf>> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(Trouble::io(&self.folder)(error)),
+        };
+        let mut paths = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(Trouble::io(&self.folder))?.path();
+            if path.extension().is_some_and(|extension| extension == "db") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// The database that holds a checkpoint of a key, and the checkpoint.
+    fn holding(&self, key: &SessionKey, id: CheckpointId) -> Outcome<(Connection, Kept)> {
+        let mut trouble = Trouble::NotFound;
+        for path in self.databases()? {
+            match database::open(&path).and_then(|db| Ok((database::kept(&db, key, id)?, db))) {
+                Ok((Some(kept), db)) => return Ok((db, kept)),
+                Ok((None, _)) => {}
+                // It may be in one that cannot be read.
+                Err(error) => trouble = error,
+            }
+        }
+        Err(trouble)
+    }
+
+    fn list_all(&self, key: &SessionKey) -> Outcome<Vec<Checkpoint>> {
+        let mut all = Vec::new();
+        for path in self.databases()? {
+            let kept = database::all_of(&database::open(&path)?, key)?;
+            all.extend(kept.into_iter().map(|kept| kept.checkpoint));
+        }
+        // Of one repository, the order of taking counts, whatever the clock did.
+        all.sort_by_key(|checkpoint| checkpoint.at);
+        Ok(all)
+    }
+
+    /// Does blocking work on tokio's pool for it.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        path: &Path,
+        work: impl FnOnce(&Self) -> Outcome<T> + Send + 'static,
+    ) -> Result<T, CheckpointError> {
+        let this = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&this)).await;
+        let done = done.map_err(|error| {
+            CheckpointError::new(CheckpointErrorKind::Other, operation, path).with_source(error)
+        })?;
+        done.map_err(|trouble| trouble.at(operation, path))
+    }
+}
+
+#[async_trait]
+impl Checkpointer for FsCheckpoints {
+    async fn root_of(&self, folder: &Path) -> Result<PathBuf, CheckpointError> {
+        let within = folder.to_owned();
+        self.blocking("look at", folder, move |this| Ok(this.tree(&within)?.root)).await
+    }
+
+    async fn take(&self, order: &TakeOrder<'_>) -> Result<Checkpoint, CheckpointError> {
+        let wish = take::Wish::new(order);
+        self.blocking("take", order.folder, move |this| take::take(this, &wish)).await
+    }
+
+    async fn list(&self, key: &SessionKey) -> Result<Vec<Checkpoint>, CheckpointError> {
+        let key = key.clone();
+        self.blocking("list", &self.folder, move |this| this.list_all(&key)).await
+    }
+
+    async fn diff(
+        &self,
+        key: &SessionKey,
+        from: CheckpointId,
+        to: CheckpointId,
+    ) -> Result<Vec<Change>, CheckpointError> {
+        let key = key.clone();
+        let work = move |this: &Self| {
+            let (db, from) = this.holding(&key, from)?;
+            let to = database::kept(&db, &key, to)?.ok_or(Trouble::NotFound)?;
+            diff::between(&db, &from, &to)
+        };
+        self.blocking("compare", &self.folder, work).await
+    }
+
+    async fn read(
+        &self,
+        key: &SessionKey,
+        checkpoint: CheckpointId,
+        path: &Path,
+        limit: u64,
+    ) -> Result<Option<Vec<u8>>, CheckpointError> {
+        let (key, within) = (key.clone(), path.to_owned());
+        let work = move |this: &Self| {
+            let (db, kept) = this.holding(&key, checkpoint)?;
+            let Some(what) = tree::at(&db, kept.tree, &within)? else { return Ok(None) };
+            object::head(&db, what, limit)
+        };
+        self.blocking("read", path, work).await
+    }
+
+    async fn restore(&self, order: &RestoreOrder<'_>) -> Result<Restored, CheckpointError> {
+        let wish = restore::Wish::new(order);
+        self.blocking("restore", order.folder, move |this| restore::restore(this, &wish)).await
+    }
+
+    async fn recover(&self, folder: &Path) -> Result<Vec<Recovered>, CheckpointError> {
+        let within = folder.to_owned();
+        self.blocking("recover", folder, move |this| restore::recover(this, &within)).await
+    }
+
+    async fn forget(&self, key: &SessionKey, which: Forget<'_>) -> Result<Dropped, CheckpointError> {
+        let wish = forget::Wish::new(key, which);
+        self.blocking("forget", &self.folder, move |this| forget::forget(this, &wish)).await
+    }
+}

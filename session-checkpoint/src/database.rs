@@ -1,0 +1,172 @@
+//! The database of a repository's checkpoints.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params};
+use session_core::{Checkpoint, CheckpointId, Health, Label, LeftOut, PathText, SessionKey, Timestamp};
+
+use crate::object::Hash;
+use crate::trouble::{Outcome, Trouble};
+
+/// The form of the tables.
+const FORMAT: i64 = 1;
+/// How long a write of another process is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const TABLES: &str = "
+CREATE TABLE object (
+    id   INTEGER PRIMARY KEY,
+    hash BLOB NOT NULL UNIQUE,
+    kind INTEGER NOT NULL,
+    data BLOB NOT NULL
+);
+CREATE TABLE checkpoint (
+    number   INTEGER PRIMARY KEY AUTOINCREMENT,
+    id       BLOB NOT NULL UNIQUE,
+    mailbox  TEXT NOT NULL,
+    agent    TEXT NOT NULL,
+    root     BLOB NOT NULL,
+    tree     BLOB NOT NULL,
+    mode     INTEGER NOT NULL,
+    label    TEXT NOT NULL,
+    at       INTEGER NOT NULL,
+    files    INTEGER NOT NULL,
+    bytes    INTEGER NOT NULL,
+    left_out TEXT NOT NULL,
+    left_out_count INTEGER NOT NULL
+);
+CREATE INDEX checkpoint_of_key ON checkpoint (mailbox, agent);
+CREATE TABLE seen (
+    root   BLOB NOT NULL,
+    folder BLOB NOT NULL,
+    data   BLOB NOT NULL,
+    PRIMARY KEY (root, folder)
+) WITHOUT ROWID;
+CREATE TABLE restore (
+    id     INTEGER PRIMARY KEY AUTOINCREMENT,
+    root   BLOB NOT NULL,
+    data   BLOB NOT NULL
+);
+";
+
+/// Opens, or makes, the database at a path. Its folder is made private.
+pub(crate) fn open(path: &Path) -> Outcome<Connection> {
+    if let Some(folder) = path.parent() {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(Trouble::io(folder))?;
+    }
+    // SQLite gives its other files the mode of this one.
+    fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)
+        .map_err(Trouble::io(path))?;
+    let mut db = Connection::open(path)?;
+    db.busy_timeout(PATIENCE)?;
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    db.pragma_update(None, "synchronous", "FULL")?;
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    match transaction.pragma_query_value(None, "user_version", |row| row.get(0))? {
+        0 => {
+            transaction.execute_batch(TABLES)?;
+            transaction.pragma_update(None, "user_version", FORMAT)?;
+        }
+        FORMAT => {}
+        newer => return Err(Trouble::Newer(newer)),
+    }
+    transaction.commit()?;
+    Ok(db)
+}
+
+/// A checkpoint as it is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub(crate) checkpoint: Checkpoint,
+    /// The top of its tree, as bytes.
+    pub(crate) root: Vec<u8>,
+    /// The list of the tree's top folder.
+    pub(crate) tree: Hash,
+    /// The permissions of the top folder.
+    pub(crate) mode: u16,
+}
+
+const COLUMNS: &str =
+    "id, mailbox, agent, root, tree, mode, label, at, files, bytes, left_out, left_out_count";
+
+/// Writes a checkpoint's row. To be called in the transaction that put its tree.
+pub(crate) fn keep(db: &Connection, kept: &Kept) -> Outcome<()> {
+    let Kept { checkpoint, root, tree, mode } = kept;
+    let label = serde_json::to_string(&checkpoint.label).expect("plain values can be encoded");
+    let left_out = serde_json::to_string(&checkpoint.left_out).expect("plain values can be encoded");
+    let sql = format!(
+        "INSERT INTO checkpoint ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+    );
+    db.prepare_cached(&sql)?.execute(params![
+        checkpoint.id.as_bytes().as_slice(),
+        checkpoint.label.key.mailbox.as_str(),
+        checkpoint.label.key.agent.as_str(),
+        root,
+        tree.0.as_slice(),
+        mode,
+        label,
+        checkpoint.at.as_millis(),
+        checkpoint.files.cast_signed(),
+        checkpoint.bytes.cast_signed(),
+        left_out,
+        checkpoint.left_out_count.cast_signed(),
+    ])?;
+    Ok(())
+}
+
+/// The checkpoint of a key with this id.
+pub(crate) fn kept(db: &Connection, key: &SessionKey, id: CheckpointId) -> Outcome<Option<Kept>> {
+    let sql = format!("SELECT {COLUMNS} FROM checkpoint WHERE id = ?1 AND mailbox = ?2 AND agent = ?3");
+    let mut select = db.prepare_cached(&sql)?;
+    let id = id.as_bytes().as_slice();
+    let row = select
+        .query_row(params![id, key.mailbox.as_str(), key.agent.as_str()], |row| Ok(read(row)))
+        .optional()?;
+    row.transpose()
+}
+
+/// All checkpoints of a key, oldest first.
+pub(crate) fn all_of(db: &Connection, key: &SessionKey) -> Outcome<Vec<Kept>> {
+    let sql = format!("SELECT {COLUMNS} FROM checkpoint WHERE mailbox = ?1 AND agent = ?2 ORDER BY number");
+    let mut select = db.prepare_cached(&sql)?;
+    let rows = select.query_map(params![key.mailbox.as_str(), key.agent.as_str()], |row| Ok(read(row)))?;
+    let mut all = Vec::new();
+    for row in rows {
+        all.push(row??);
+    }
+    Ok(all)
+}
+
+fn read(row: &Row<'_>) -> Outcome<Kept> {
+    let damaged = |what: &str| Trouble::Damaged(format!("the {what} of a checkpoint cannot be read"));
+    let id: Vec<u8> = row.get(0)?;
+    let id: [u8; 16] = id.try_into().map_err(|_| damaged("id"))?;
+    let root: Vec<u8> = row.get(3)?;
+    let tree: Vec<u8> = row.get(4)?;
+    let tree = Hash(tree.try_into().map_err(|_| damaged("tree"))?);
+    let label: String = row.get(6)?;
+    let label: Label = serde_json::from_str(&label).map_err(|_| damaged("label"))?;
+    let left_out: String = row.get(10)?;
+    let left_out: Vec<LeftOut> =
+        serde_json::from_str(&left_out).map_err(|_| damaged("list of what is left out"))?;
+    let path = PathText::new(Path::new(OsStr::from_bytes(&root)));
+    let mut checkpoint =
+        Checkpoint::new(CheckpointId::from_bytes(id), label, Timestamp::from_millis(row.get(7)?), path);
+    checkpoint.files = row.get::<_, i64>(8)?.cast_unsigned();
+    checkpoint.bytes = row.get::<_, i64>(9)?.cast_unsigned();
+    checkpoint.left_out = left_out;
+    checkpoint.left_out_count = row.get::<_, i64>(11)?.cast_unsigned();
+    checkpoint.health = Health::Whole;
+    Ok(Kept { checkpoint, root, tree, mode: row.get(5)? })
+}

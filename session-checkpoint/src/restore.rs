@@ -1,0 +1,40 @@
+//! Puts paths of a tree back.
+
+use std::path::{Path, PathBuf};
+
+use session_core::{CheckpointId, Recovered, RestoreOrder, Restored, RunId, SessionKey};
+
+use crate::checkpoints::FsCheckpoints;
+use crate::trouble::{Outcome, Trouble};
+
+/// An order to put some back, owned.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    pub(crate) key: SessionKey,
+    pub(crate) step: RunId,
+    pub(crate) folder: PathBuf,
+    pub(crate) to: CheckpointId,
+    pub(crate) from: CheckpointId,
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+impl Wish {
+    pub(crate) fn new(order: &RestoreOrder<'_>) -> Self {
+        Self {
+            key: order.key.clone(),
+            step: order.step,
+            folder: order.folder.to_owned(),
+            to: order.to,
+            from: order.from,
+            paths: order.paths.to_vec(),
+        }
+    }
+}
+
+pub(crate) fn restore(_checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Restored> {
+    Err(Trouble::NotHere(format!("not built: {wish:?}")))
+}
+
+pub(crate) fn recover(_checkpoints: &FsCheckpoints, folder: &Path) -> Outcome<Vec<Recovered>> {
+    Err(Trouble::NotHere(format!("not built: {}", folder.display())))
+}
