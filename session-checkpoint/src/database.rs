@@ -47,6 +47,11 @@ CREATE TABLE seen (
     data   BLOB NOT NULL,
     PRIMARY KEY (root, folder)
 ) WITHOUT ROWID;
+CREATE TABLE state (
+    -- Grows whenever objects are dropped.
+    age INTEGER NOT NULL
+);
+INSERT INTO state (age) VALUES (0);
 CREATE TABLE restore (
     id     INTEGER PRIMARY KEY AUTOINCREMENT,
     root   BLOB NOT NULL,
@@ -70,8 +75,13 @@ pub(crate) fn open(path: &Path) -> Outcome<Connection> {
         .map_err(Trouble::io(path))?;
     let mut db = Connection::open(path)?;
     db.busy_timeout(PATIENCE)?;
+    // Counts in a new database alone: pages of what was dropped can be given back.
+    db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     db.pragma_update(None, "journal_mode", "WAL")?;
     db.pragma_update(None, "synchronous", "FULL")?;
+    if db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == FORMAT {
+        return Ok(db);
+    }
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     match transaction.pragma_query_value(None, "user_version", |row| row.get(0))? {
         0 => {
@@ -83,6 +93,11 @@ pub(crate) fn open(path: &Path) -> Outcome<Connection> {
     }
     transaction.commit()?;
     Ok(db)
+}
+
+/// How often objects were dropped. A take that saw an object there counts on it only while this stays as it is.
+pub(crate) fn age(db: &Connection) -> Outcome<i64> {
+    Ok(db.prepare_cached("SELECT age FROM state")?.query_row([], |row| row.get(0))?)
 }
 
 /// A checkpoint as it is kept.

@@ -2,13 +2,19 @@
 #![cfg(unix)]
 
 mod checkpoints;
+mod content;
 mod database;
 mod diff;
 mod forget;
+mod grow;
+mod handle;
 mod node;
 mod object;
 mod place;
 mod restore;
+mod rules;
+mod scan;
+mod seen;
 mod take;
 mod tree;
 mod trouble;

@@ -1,0 +1,175 @@
+//! Looks at a tree through handles of its folders: a link is never followed, a pipe or device never opened.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
+use serde::{Deserialize, Serialize};
+
+/// What tells that a file, link or folder is what it was, without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stamp {
+    ino: u64,
+    pub(crate) size: u64,
+    /// Nanoseconds since the epoch.
+    mtime: i64,
+    /// Set by the kernel alone, so that a modification time that was set back gives nothing away.
+    ctime: i64,
+    mode: u32,
+}
+
+impl Stamp {
+    /// Permissions: `0o777` and below.
+    pub(crate) const fn mode(&self) -> u16 {
+        (self.mode & 0o777) as u16
+    }
+
+    /// Whether it is older than this moment, so that what changed since would have another.
+    pub(crate) fn is_before(&self, moment: Moment) -> bool {
+        // Some file systems count in seconds, or two.
+        let coarse = self.mtime % SECOND == 0 && self.ctime % SECOND == 0;
+        let margin = if coarse { 3 * SECOND } else { MARGIN };
+        self.mtime.max(self.ctime) < moment.0.saturating_sub(margin)
+    }
+}
+
+const SECOND: i64 = 1_000_000_000;
+/// The kernel's clock for files moves in steps of up to 10 ms.
+const MARGIN: i64 = 50_000_000;
+
+/// A moment, in nanoseconds since the epoch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment(i64);
+
+impl Moment {
+    pub(crate) fn now() -> Self {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Self(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    }
+}
+
+/// What stands under a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sort {
+    File,
+    Link,
+    Folder,
+    /// A socket, a pipe, a device.
+    Special,
+}
+
+/// What was seen at a look.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    pub(crate) dev: u64,
+    pub(crate) ino: u64,
+    pub(crate) sort: Sort,
+    pub(crate) stamp: Stamp,
+}
+
+#[expect(
+    clippy::unnecessary_cast,
+    clippy::cast_lossless,
+    clippy::allow_attributes,
+    reason = "the types of the fields differ between systems"
+)]
+impl From<Stat> for Look {
+    fn from(stat: Stat) -> Self {
+        let sort = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Sort::File,
+            FileType::Symlink => Sort::Link,
+            FileType::Directory => Sort::Folder,
+            _ => Sort::Special,
+        };
+        let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(SECOND).saturating_add(nanos);
+        let stamp = Stamp {
+            ino: stat.st_ino as u64,
+            size: stat.st_size as u64,
+            mtime: nanos(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            ctime: nanos(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            mode: stat.st_mode as u32,
+        };
+        Self { dev: stat.st_dev as u64, ino: stat.st_ino as u64, sort, stamp }
+    }
+}
+
+/// Looks at what stands under a name of a folder.
+pub(crate) fn look(folder: impl AsFd, name: &[u8]) -> io::Result<Look> {
+    Ok(rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.into())
+}
+
+/// Looks at what is open.
+pub(crate) fn look_at(handle: impl AsFd) -> io::Result<Look> {
+    Ok(rustix::fs::fstat(handle)?.into())
+}
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const FILE: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// Opens the top of a tree, by a real path.
+pub(crate) fn top(root: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(CWD, root, FOLDER, Mode::empty())?)
+}
+
+/// Opens a folder in a folder.
+pub(crate) fn folder(parent: impl AsFd, name: &[u8]) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(parent, name, FOLDER, Mode::empty())?)
+}
+
+/// Opens a folder below the top of a tree, step by step. The empty path is the top.
+pub(crate) fn below(top: impl AsFd, path: &[u8]) -> io::Result<OwnedFd> {
+    let mut names = path.split(|byte| *byte == b'/');
+    let first = names.next().filter(|name| !name.is_empty()).unwrap_or(b".");
+    let mut open = folder(top, first)?;
+    for name in names {
+        open = folder(&open, name)?;
+    }
+    Ok(open)
+}
+
+/// Opens a file in a folder for reading; never waits for a pipe.
+pub(crate) fn file(parent: impl AsFd, name: &[u8]) -> io::Result<std::fs::File> {
+    Ok(rustix::fs::openat(parent, name, FILE, Mode::empty())?.into())
+}
+
+/// Where a link leads.
+pub(crate) fn target(parent: impl AsFd, name: &[u8]) -> io::Result<Vec<u8>> {
+    Ok(rustix::fs::readlinkat(parent, name, Vec::new())?.into_bytes())
+}
+
+/// The names in a folder, in the order of their bytes.
+pub(crate) fn names(folder: impl AsFd) -> io::Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            names.push(name.to_vec());
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// A name within a folder, both as bytes.
+pub(crate) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut path = Vec::with_capacity(folder.len() + 1 + name.len());
+    path.extend_from_slice(folder);
+    if !folder.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    path
+}
+
+/// Bytes as a path.
+pub(crate) fn path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}

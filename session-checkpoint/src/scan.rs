@@ -1,0 +1,386 @@
+//! Looks at folders of a tree, each once and on two threads, without reading what is in files.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+use session_core::LeftOutWhy;
+
+use crate::checkpoints::CheckpointLimits;
+use crate::handle::{self, Look, Sort, Stamp};
+use crate::node::What;
+use crate::object::Hash;
+use crate::rules::Rules;
+use crate::seen::{Rows, Seen, SeenKind};
+use crate::trouble::{Outcome, Trouble};
+
+/// A folder that was looked at.
+#[derive(Debug)]
+pub(crate) struct Scanned<'a> {
+    /// Within the tree.
+    pub(crate) path: Vec<u8>,
+    /// Of the folder itself.
+    pub(crate) look: Look,
+    pub(crate) rules: [u8; 32],
+    pub(crate) ignoring: bool,
+    pub(crate) items: Vec<Item<'a>>,
+    /// Its list as it was kept, and sums of it: right as long as each folder in it is as before.
+    pub(crate) same: Option<(Hash, u64, u64)>,
+    /// Whether what was seen of it is to be written.
+    pub(crate) row: bool,
+}
+
+/// Something in it.
+#[derive(Debug)]
+pub(crate) struct Item<'a> {
+    pub(crate) name: Cow<'a, [u8]>,
+    pub(crate) state: State,
+}
+
+/// What is known of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum State {
+    /// It is as it was kept.
+    Kept(Stamp, What),
+    /// It is carried over unseen from a former checkpoint.
+    Carried(What),
+    /// It has to be read.
+    Read(Stamp, Sort),
+    /// A folder that is looked at under this number, and what it was before.
+    Child(u32, Option<What>),
+    Ignored,
+    /// Not covered for another reason.
+    Other,
+    /// It went away meanwhile.
+    Gone,
+}
+
+/// What came of looking at a folder.
+#[derive(Debug)]
+pub(crate) enum Found<'a> {
+    Folder(Scanned<'a>),
+    Out,
+    Gone,
+}
+
+/// What a scan goes by.
+#[derive(Debug)]
+pub(crate) struct Scan<'a> {
+    pub(crate) root: PathBuf,
+    pub(crate) top: OwnedFd,
+    /// Device of the tree.
+    pub(crate) dev: u64,
+    /// Device and inode of the place of our store.
+    pub(crate) ours: Option<(u64, u64)>,
+    pub(crate) limits: CheckpointLimits,
+    pub(crate) rows: &'a Rows,
+    files: AtomicU64,
+    work: Mutex<Work<'a>>,
+    ready: Condvar,
+}
+
+/// What is to be done, and what came of it.
+#[derive(Debug, Default)]
+struct Work<'a> {
+    todo: Vec<Job>,
+    busy: usize,
+    found: Vec<Option<Found<'a>>>,
+    left_out: Vec<(Vec<u8>, LeftOutWhy)>,
+    trouble: Option<Trouble>,
+}
+
+/// A folder to look at.
+#[derive(Debug)]
+struct Job {
+    number: u32,
+    path: Vec<u8>,
+    /// `None`: it is to be opened from the top.
+    parent: Option<(Arc<OwnedFd>, usize)>,
+    rules: Arc<Rules>,
+    depth: usize,
+}
+
+/// So deep, a folder is opened from the handle of the one above it; deeper, from the top, so that handles do not run out.
+const HANDLES: usize = 64;
+/// Below so many folders to look at, a second thread does not pay.
+const THREADS: usize = 2;
+
+/// What a scan found: folders by number, each after those that it lies in; and what is left out.
+#[derive(Debug)]
+pub(crate) struct Harvest<'a> {
+    pub(crate) found: Vec<Found<'a>>,
+    pub(crate) left_out: Vec<(Vec<u8>, LeftOutWhy)>,
+}
+
+impl<'a> Scan<'a> {
+    pub(crate) fn new(
+        root: PathBuf,
+        ours: Option<(u64, u64)>,
+        limits: CheckpointLimits,
+        rows: &'a Rows,
+    ) -> Outcome<Self> {
+        let top = handle::top(&root).map_err(Trouble::io(&root))?;
+        let dev = handle::look_at(&top).map_err(Trouble::io(&root))?.dev;
+        let (files, work, ready) = (AtomicU64::new(0), Mutex::default(), Condvar::new());
+        Ok(Self { root, top, dev, ours, limits, rows, files, work, ready })
+    }
+
+    fn work(&self) -> MutexGuard<'_, Work<'a>> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a folder on the list of those to look at.
+    pub(crate) fn order(&self, path: Vec<u8>, rules: Arc<Rules>) -> u32 {
+        let mut work = self.work();
+        let number = number(work.found.len());
+        work.found.push(None);
+        work.todo.push(Job { number, path, parent: None, rules, depth: HANDLES });
+        number
+    }
+
+    /// Puts a folder among those that were looked at.
+    pub(crate) fn add(&self, folder: Scanned<'a>) -> u32 {
+        let mut work = self.work();
+        work.found.push(Some(Found::Folder(folder)));
+        number(work.found.len() - 1)
+    }
+
+    /// Puts an item into a folder that was [added](Self::add).
+    pub(crate) fn fill(&self, folder: u32, items: Vec<Item<'a>>) {
+        if let Some(Some(Found::Folder(folder))) = self.work().found.get_mut(folder as usize) {
+            folder.items = items;
+        }
+    }
+
+    pub(crate) fn leave_out(&self, path: Vec<u8>, why: LeftOutWhy) {
+        self.work().left_out.push((path, why));
+    }
+
+    /// Looks at all that was ordered, and at what is below it.
+    pub(crate) fn run(self) -> Outcome<Harvest<'a>> {
+        if !self.work().todo.is_empty() {
+            std::thread::scope(|scope| {
+                for _ in 1..THREADS {
+                    scope.spawn(|| self.labour());
+                }
+                self.labour();
+            });
+        }
+        let work = self.work.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(trouble) = work.trouble {
+            return Err(trouble);
+        }
+        let found = work.found.into_iter().map(|found| found.unwrap_or(Found::Gone)).collect();
+        Ok(Harvest { found, left_out: work.left_out })
+    }
+
+    fn labour(&self) {
+        let mut work = self.work();
+        loop {
+            if work.trouble.is_some() {
+                break;
+            }
+            let Some(job) = work.todo.pop() else {
+                if work.busy == 0 {
+                    break;
+                }
+                work = self.ready.wait(work).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            work.busy += 1;
+            drop(work);
+            let mut out = Vec::new();
+            let (found, children) = self.folder(&job, &mut out).unwrap_or_else(|why| {
+                out.extend(why.map(|why| (job.path.clone(), why)));
+                (if out.is_empty() { Found::Gone } else { Found::Out }, Vec::new())
+            });
+            work = self.work();
+            work.left_out.append(&mut out);
+            self.settle(&mut work, job.number, found, children);
+            work.busy -= 1;
+            self.ready.notify_all();
+        }
+        self.ready.notify_all();
+    }
+
+    /// Gives the folders in a folder their numbers.
+    fn settle(&self, work: &mut Work<'a>, at: u32, mut found: Found<'a>, children: Vec<Job>) {
+        if let Found::Folder(folder) = &mut found {
+            let first = number(work.found.len());
+            for item in &mut folder.items {
+                if let State::Child(number, _) = &mut item.state {
+                    *number += first;
+                }
+            }
+            for mut job in children {
+                job.number += first;
+                work.found.push(None);
+                work.todo.push(job);
+            }
+            let files =
+                folder.items.iter().filter(|item| matches!(item.state, State::Kept(..) | State::Read(..)));
+            let count = files.count() as u64;
+            if self.files.fetch_add(count, Ordering::Relaxed) + count > self.limits.files {
+                work.trouble = Some(too_many(self.limits.files));
+            }
+        }
+        work.found[at as usize] = Some(found);
+    }
+
+    /// Looks at a folder. An error says why it is left out; `None`: it is gone.
+    fn folder(
+        &self,
+        job: &Job,
+        out: &mut Vec<(Vec<u8>, LeftOutWhy)>,
+    ) -> Result<(Found<'a>, Vec<Job>), Option<LeftOutWhy>> {
+        let handle = match &job.parent {
+            Some((parent, at)) => handle::folder(parent, &job.path[*at..]),
+            None => handle::below(&self.top, &job.path),
+        };
+        let handle = Arc::new(handle.map_err(|error| unseen(&error))?);
+        let look = handle::look_at(&handle).map_err(|error| unseen(&error))?;
+        if let Some(why) = self.foreign(&look) {
+            return Err(Some(why));
+        }
+        let rules = job.rules.within(&self.root, &job.path, &handle);
+        let row = self.rows.get(&job.path).and_then(|row| Seen::decoded(row));
+        let row = row.filter(|row| row.dev == look.dev);
+        let judged = row.as_ref().is_some_and(|row| row.rules == rules.digest(row.ignoring));
+        let listed = row.as_ref().filter(|row| row.stamp == Some(look.stamp));
+        let names: Vec<Cow<'a, [u8]>> = match listed {
+            Some(row) => row.entries.iter().map(|entry| Cow::Borrowed(entry.name)).collect(),
+            None => {
+                let names = handle::names(&handle).map_err(|error| unseen(&error))?;
+                names.into_iter().map(Cow::Owned).collect()
+            }
+        };
+        let mut same = listed.is_some();
+        let mut ignoring = judged && row.as_ref().is_some_and(|row| row.ignoring);
+        let mut items = Vec::with_capacity(names.len());
+        let mut children = Vec::new();
+        for (at, name) in names.into_iter().enumerate() {
+            let before = match listed {
+                Some(row) => Some(row.entries[at].kind),
+                None => row.as_ref().and_then(|row| row.get(&name)).map(|entry| entry.kind),
+            };
+            let mut state = match before {
+                Some(SeenKind::Ignored) if judged => Some(State::Ignored),
+                _ => match self.entry(&handle, &name, before) {
+                    Ok(state) => state,
+                    Err(why) => {
+                        out.push((handle::join(&job.path, &name), why));
+                        Some(State::Other)
+                    }
+                },
+            };
+            // What is known to be covered by these rules is not matched again.
+            let fresh = !judged || before.is_none_or(|before| before == SeenKind::Other);
+            if fresh && !matches!(state, None | Some(State::Other)) {
+                let is_folder = matches!(state, Some(State::Child(..)));
+                let judgement = rules.judge(&job.path, &name, is_folder);
+                ignoring |= judgement.by_rule;
+                if judgement.out {
+                    state = Some(State::Ignored);
+                }
+            }
+            let Some(mut state) = state else { continue };
+            if let State::Child(place, _) = &mut state {
+                *place = number(children.len());
+                let path = handle::join(&job.path, &name);
+                let start = path.len() - name.len();
+                let parent = (job.depth < HANDLES).then(|| (Arc::clone(&handle), start));
+                let rules = rules.for_child(&path);
+                children.push(Job { number: *place, path, parent, rules, depth: job.depth + 1 });
+            }
+            if matches!(state, State::Ignored) {
+                out.push((handle::join(&job.path, &name), LeftOutWhy::Ignored));
+            }
+            same &= match (&state, before) {
+                (State::Kept(..) | State::Child(_, Some(_)), _)
+                | (State::Ignored, Some(SeenKind::Ignored))
+                | (State::Other, Some(SeenKind::Other)) => true,
+                _ => false,
+            };
+            items.push(Item { name, state });
+        }
+        let digest = rules.digest(ignoring);
+        same &= listed.is_some_and(|row| row.rules == digest && row.entries.len() == items.len());
+        let same = listed.filter(|_| same).map(|row| (row.list, row.files, row.bytes));
+        let path = job.path.clone();
+        let scanned = Scanned { path, look, rules: digest, ignoring, items, same, row: true };
+        Ok((Found::Folder(scanned), children))
+    }
+
+    /// What stands under a name. `None`: nothing any more.
+    pub(crate) fn entry(
+        &self,
+        folder: &OwnedFd,
+        name: &[u8],
+        before: Option<SeenKind>,
+    ) -> Result<Option<State>, LeftOutWhy> {
+        if name == b".git" {
+            return Err(LeftOutWhy::GitDir);
+        }
+        let look = match handle::look(folder.as_fd(), name) {
+            Ok(look) => look,
+            Err(error) => return unseen(&error).map_or(Ok(None), Err),
+        };
+        if let Some(why) = self.foreign(&look) {
+            return Err(why);
+        }
+        match (look.sort, before) {
+            (Sort::Special, _) => Err(LeftOutWhy::Special),
+            (Sort::Folder, Some(SeenKind::Folder(what))) => Ok(Some(State::Child(0, Some(what)))),
+            (Sort::Folder, _) => Ok(Some(State::Child(0, None))),
+            (Sort::File, _) if look.stamp.size > self.limits.file_bytes => {
+                Err(LeftOutWhy::TooLarge { bytes: look.stamp.size })
+            }
+            (Sort::File | Sort::Link, Some(SeenKind::Kept(Some(stamp), what))) if stamp == look.stamp => {
+                Ok(Some(State::Kept(stamp, what)))
+            }
+            (Sort::File | Sort::Link, _) => Ok(Some(State::Read(look.stamp, look.sort))),
+        }
+    }
+
+    /// Why something is not of this tree.
+    fn foreign(&self, look: &Look) -> Option<LeftOutWhy> {
+        if look.dev != self.dev {
+            return Some(LeftOutWhy::OtherFileSystem);
+        }
+        (Some((look.dev, look.ino)) == self.ours).then_some(LeftOutWhy::Ours)
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).expect("a tree has fewer folders than a file system has inodes")
+}
+
+/// Why something that could not be looked at is left out; `None`: it is gone.
+pub(crate) fn unseen(error: &io::Error) -> Option<LeftOutWhy> {
+    match Errno::from_io_error(error) {
+        Some(Errno::NOENT) => None,
+        // A folder became something else.
+        Some(Errno::NOTDIR | Errno::LOOP) => Some(LeftOutWhy::Unsteady),
+        _ => Some(LeftOutWhy::Unreadable),
+    }
+}
+
+pub(crate) fn too_many(limit: u64) -> Trouble {
+    Trouble::NoRoom(format!(
+        "the tree has more than {limit} files; ignore some of them by a .gitignore, or raise the limit"
+    ))
+}
+
+/// The paths of folders that were looked at.
+pub(crate) fn paths<'s>(found: &'s [Found<'_>]) -> HashSet<&'s [u8]> {
+    let folders = found.iter().filter_map(|found| match found {
+        Found::Folder(folder) => Some(folder.path.as_slice()),
+        Found::Out | Found::Gone => None,
+    });
+    folders.collect()
+}

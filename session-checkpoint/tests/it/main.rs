@@ -1,0 +1,4 @@
+//! The checkpointer over trees that are made here.
+
+mod support;
+mod take;
