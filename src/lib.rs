@@ -5,6 +5,8 @@
 )]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(all(unix, feature = "session-checkpoint"))]
+mod checkpoints;
 #[cfg(feature = "adapter-claude")]
 mod claude;
 #[cfg(feature = "adapter-codex")]
@@ -18,6 +20,9 @@ mod sessions;
 
 #[cfg(feature = "session-process")]
 pub use sessions::{Sessions, SessionsBuilder};
+
+#[cfg(all(unix, feature = "session-checkpoint"))]
+pub use checkpoints::checkpoints;
 
 pub use session_core::decide::{Sign, Why, Workdir};
 pub use session_core::error::{self, RunError};
@@ -59,6 +64,12 @@ pub mod stores {
     pub use session_core::MemoryStore;
     #[cfg(feature = "session-store-fs")]
     pub use session_store_fs::FsStore;
+}
+
+/// Checkpoints of work trees.
+#[cfg(all(unix, feature = "session-checkpoint"))]
+pub mod checkpoint {
+    pub use session_checkpoint::{CheckpointLimits, FsCheckpoints};
 }
 
 /// Running agents as child processes.

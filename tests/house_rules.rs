@@ -91,6 +91,7 @@ fn every_adapter_has_the_same_rooms() {
 fn the_arrows_point_down() {
     let pure = ["session-core", "adapter-claude", "adapter-codex", "adapter-opencode"];
     let house = [
+        "session-checkpoint",
         "session-process",
         "session-store-fs",
         "session-transcript",
