@@ -1,11 +1,17 @@
 //! What can be said on the command line.
 
+mod back;
+mod ends;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use rejoin::ResumePolicy;
 use rejoin::history::SessionKind;
-use rejoin::{Closing, ResumePolicy};
+
+pub(crate) use back::{Checkpoints, Clear, Diff, Fork, Rebind, Rewind, Undo, mode};
+pub(crate) use ends::{Close, Sweep};
 
 use crate::when::duration;
 
@@ -70,6 +76,20 @@ pub(crate) enum Command {
     Resume(Resume),
     /// Say why the last run of a mailbox went as it did.
     Explain(Explain),
+    /// List the checkpoints of a mailbox: what its prompts can be taken back to.
+    Checkpoints(Checkpoints),
+    /// Show what a prompt changed in the work tree.
+    Diff(Diff),
+    /// Take back the last prompts of a mailbox: files, conversation, or both.
+    Rewind(Rewind),
+    /// Take back the last rewind.
+    Undo(Undo),
+    /// Begin a second mailbox with a copy of the conversation.
+    Fork(Fork),
+    /// Begin a new conversation; the present one is kept, for `rebind`.
+    Clear(Clear),
+    /// Continue a conversation of before.
+    Rebind(Rebind),
     /// Make a session continue in another folder.
     Relocate(Relocate),
     /// End a mailbox: its records and state dirs go, its audit log stays.
@@ -95,6 +115,13 @@ impl Command {
             Self::Search(_) => "search",
             Self::Resume(_) => "resume",
             Self::Explain(_) => "explain",
+            Self::Checkpoints(_) => "checkpoints",
+            Self::Diff(_) => "diff",
+            Self::Rewind(_) => "rewind",
+            Self::Undo(_) => "undo",
+            Self::Fork(_) => "fork",
+            Self::Clear(_) => "clear",
+            Self::Rebind(_) => "rebind",
             Self::Relocate(_) => "relocate",
             Self::Close(_) => "close",
             Self::Sweep(_) => "sweep",
@@ -145,6 +172,9 @@ pub(crate) struct Run {
     /// Keep the agent's sessions at its own place, not in a state dir of the mailbox.
     #[arg(long)]
     pub(crate) own_place: bool,
+    /// Take no checkpoint of the work tree: this prompt cannot be taken back.
+    #[arg(long)]
+    pub(crate) no_checkpoints: bool,
     /// Read the prompt from this file; `-` is stdin.
     #[arg(long, short = 'f', value_name = "FILE", conflicts_with = "prompt")]
     pub(crate) prompt_file: Option<PathBuf>,
@@ -307,61 +337,6 @@ pub(crate) struct Relocate {
     /// Only tell what would be done.
     #[arg(long)]
     pub(crate) dry_run: bool,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Because {
-    /// The work is done.
-    #[default]
-    Done,
-    /// The work was given up.
-    Cancelled,
-    /// What it was about is not there any more.
-    NotFound,
-}
-
-impl From<Because> for Closing {
-    fn from(because: Because) -> Self {
-        match because {
-            Because::Done => Self::Done,
-            Because::Cancelled => Self::Cancelled,
-            Because::NotFound => Self::NotFound,
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Close {
-    /// The mailbox, for every agent; or the key, as in issue-42@claude, for one.
-    #[arg(value_name = "KEY")]
-    pub(crate) mailbox: String,
-    /// Why.
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) because: Because,
-}
-
-#[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("alive").required(true).multiple(true))]
-#[command(group = clap::ArgGroup::new("act").required(true))]
-pub(crate) struct Sweep {
-    /// A mailbox that is alive; may be said several times.
-    #[arg(long, value_name = "MAILBOX", group = "alive")]
-    pub(crate) live: Vec<String>,
-    /// A file with a live mailbox a line; `-` is stdin.
-    #[arg(long, value_name = "FILE", group = "alive")]
-    pub(crate) live_file: Option<PathBuf>,
-    /// Take every mailbox for alive: only leftovers go.
-    #[arg(long, group = "alive", conflicts_with_all = ["live", "live_file"])]
-    pub(crate) live_all: bool,
-    /// How long an orphan is kept.
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "7d")]
-    pub(crate) grace: Duration,
-    /// Only tell what would be removed.
-    #[arg(long, group = "act")]
-    pub(crate) dry_run: bool,
-    /// Remove it.
-    #[arg(long, group = "act")]
-    pub(crate) remove: bool,
 }
 
 #[cfg(test)]

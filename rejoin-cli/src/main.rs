@@ -93,8 +93,11 @@ async fn dispatch(cli: &Cli, around: Surroundings, out: &mut Output) -> Result<(
     let have = || open(Need::Have, &Running::default());
     match &cli.command {
         Command::Run(args) => {
-            let running =
-                Running { permission_mode: args.permission_mode.clone(), own_place: args.own_place };
+            let running = Running {
+                permission_mode: args.permission_mode.clone(),
+                own_place: args.own_place,
+                no_checkpoints: args.no_checkpoints,
+            };
             commands::run::run(args, &open(Need::Make, &running)?, out).await
         }
         Command::List(args) => commands::list::run(args, &look()?, out).await,
@@ -106,6 +109,13 @@ async fn dispatch(cli: &Cli, around: Surroundings, out: &mut Output) -> Result<(
         Command::Doctor => commands::doctor::run(&look()?, out).await,
         Command::Completions { shell } => commands::completions::run(*shell, out),
         Command::Search(args) => commands::search::run(args, &look()?, out).await,
+        Command::Checkpoints(args) => commands::checkpoints::run(args, &have()?, out).await,
+        Command::Diff(args) => commands::diff::run(args, &have()?, out).await,
+        Command::Rewind(args) => commands::rewind::rewind(args, &have()?, out).await,
+        Command::Undo(args) => commands::rewind::undo(args, &have()?, out).await,
+        Command::Fork(args) => commands::branch::fork(args, &have()?, out).await,
+        Command::Clear(args) => commands::branch::clear(args, &have()?, out).await,
+        Command::Rebind(args) => commands::branch::rebind(args, &have()?, out).await,
         Command::Relocate(args) => commands::relocate::run(args, &warned(out)?, out).await,
     }
 }

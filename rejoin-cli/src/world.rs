@@ -36,6 +36,7 @@ pub(crate) enum Need {
 pub(crate) struct Running {
     pub(crate) permission_mode: Option<String>,
     pub(crate) own_place: bool,
+    pub(crate) no_checkpoints: bool,
 }
 
 /// Agents and store.
@@ -93,7 +94,11 @@ impl World {
             .map_err(|error| Failure::usage(format!("{RESUME_SETTING}: {error}")))?;
         let builder =
             builder.resume_setting(ResumeSetting::new().organisation(setting)).state_dirs(!running.own_place);
-        let sessions = agents.iter().cloned().fold(builder, SessionsBuilder::agent).build();
+        let builder = agents.iter().cloned().fold(builder, SessionsBuilder::agent);
+        let sessions = match &place {
+            Some(place) if !running.no_checkpoints => with_checkpoints(builder, place, &around).build(),
+            _ => builder.build(),
+        };
         Ok(Self { around, place, unread_store, sessions, agents })
     }
 
@@ -165,6 +170,23 @@ impl World {
 
     pub(crate) fn home(&self) -> Option<&Path> {
         self.around.home.as_deref()
+    }
+}
+
+/// Checkpoints lie beside the records.
+fn with_checkpoints(builder: SessionsBuilder, place: &Place, around: &Surroundings) -> SessionsBuilder {
+    #[cfg(unix)]
+    {
+        let mut checkpoints = rejoin::checkpoint::FsCheckpoints::new(&place.base);
+        if let Some(home) = &around.home {
+            checkpoints = checkpoints.home(home);
+        }
+        builder.checkpointer(checkpoints)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (place, around);
+        builder
     }
 }
 

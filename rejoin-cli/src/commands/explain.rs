@@ -53,6 +53,17 @@ async fn told(key: &SessionKey, world: &World) -> Result<Option<Explanation>, Fa
     Ok(known.then_some(told))
 }
 
+/// The keys that a word means and of which anything is known.
+pub(crate) async fn known(word: &str, world: &World) -> Result<Vec<SessionKey>, Failure> {
+    let mut known = Vec::new();
+    for key in keys(word, world)? {
+        if told(&key, world).await?.is_some() {
+            known.push(key);
+        }
+    }
+    Ok(known)
+}
+
 fn of_mailbox(word: &str, world: &World) -> Result<Vec<SessionKey>, Failure> {
     let agents = world.agents.iter().map(|agent| agent.adapter().id());
     agents.map(|agent| SessionKey::new(word, agent.as_str()).map_err(|error| invalid(word, &error))).collect()
