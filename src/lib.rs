@@ -16,6 +16,8 @@ mod opencode;
 #[cfg(feature = "session-process")]
 mod resolution;
 #[cfg(feature = "session-process")]
+mod rewind;
+#[cfg(feature = "session-process")]
 mod sessions;
 
 #[cfg(feature = "session-process")]
@@ -35,6 +37,12 @@ pub use session_core::{
     Recorded, Refusal, Relocated, Relocation, RelocationOutcome, ResumePolicy, ResumeSetting, Retention,
     Route, RunId, Seek, SessionKey, SessionName, SessionRecord, SessionRef, SessionStore, StateSize, Sweep,
     SweepOutcome, SweepReason, SweepReport, Swept, Totals, Usage, Vanished, Wanted, Warning, Way, WorkTree,
+};
+pub use session_core::{
+    Apart, Change, Checkpoint, CheckpointId, Checkpointer, Cleared, Conflicts, ConversationDone,
+    ConversationPlan, FilesDone, FilesPlan, ForkRequest, Forked, Health, Label, LeftOut, LeftOutWhy,
+    LeftPath, LeftWhy, Moment, Node, NodeKind, Prompted, Rejoined, RewindMode, RewindOutcome, RewindPreview,
+    RewindRequest, RewindTo, Rewound, Unfinished,
 };
 
 /// For authors of stores and adapters: the ports, the decisions, the pure orchestration.

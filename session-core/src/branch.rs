@@ -11,9 +11,10 @@ use crate::{NativeId, SessionQuery, Timestamp};
 pub struct Spot {
     /// The session.
     pub native_id: NativeId,
-    /// Prompts in it, as an [`Inspection`](crate::Inspection) counts them.
+    /// Prompts in it, as an [`Inspection`](crate::Inspection) counts them. Zero: nobody could look.
     pub turns: u64,
-    /// The size of its file in bytes, where it is a file that the agent only appends to.
+    /// The size of its file in bytes, as an [`Inspection`](crate::Inspection) tells it. It is of use where the file is one that the
+    /// agent only appends to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }

@@ -1,5 +1,6 @@
 //! The port to checkpoints: states of a work tree, kept apart from it.
 
+mod label;
 mod tree;
 
 use std::fmt::{self, Debug};
@@ -8,10 +9,11 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+pub use label::{Label, Moment};
 pub use tree::{Change, Node, NodeKind};
 
 use crate::error::CheckpointError;
-use crate::{PathText, RunId, SessionKey, Spot, Timestamp};
+use crate::{PathText, RunId, SessionKey, Timestamp};
 
 /// A checkpoint, by an id that is unique over processes and machines.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -54,40 +56,6 @@ impl fmt::Debug for CheckpointId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
     }
-}
-
-/// What a checkpoint was taken at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Moment {
-    /// Before a prompt.
-    BeforeRun,
-    /// After the run of that prompt, well or badly ended.
-    AfterRun,
-    /// Before a rewind: what undoes it.
-    BeforeRewind,
-    /// After that rewind.
-    AfterRewind,
-    /// When somebody asked for it.
-    Asked,
-}
-
-/// What a checkpoint belongs to, as the orchestration says. The checkpointer keeps it as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Label {
-    /// The key. Only it may see the checkpoint and what it holds.
-    pub key: SessionKey,
-    /// The run, or the rewind, that it was taken at.
-    pub step: RunId,
-    /// At what of it.
-    pub moment: Moment,
-    /// Where the conversation stood; `None`: there was none, or nobody could tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spot: Option<Spot>,
-    /// The beginning of the prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<String>,
 }
 
 /// Something in the tree that a checkpoint does not cover.

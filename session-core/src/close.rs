@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::StoreError;
+use crate::error::{CheckpointError, StoreError};
 use crate::{Holder, InvalidName, NativeId, SessionKey};
 
 /// Why a mailbox is closed. A mailbox that is only *blocked* is not closed: it keeps everything, and is just not run.
@@ -65,6 +65,8 @@ pub struct Closed {
     pub ended: u32,
     /// Whether there was a state dir. It is gone, with all that the agent kept in it.
     pub state_removed: bool,
+    /// Checkpoints that are gone.
+    pub checkpoints: u64,
 }
 
 /// A mailbox that is not closed for every agent. Closing it again goes on where this one stopped.
@@ -112,5 +114,13 @@ pub enum CloseError {
         key: SessionKey,
         /// Why.
         source: StoreError,
+    },
+    /// Its checkpoints are not known to be gone. The rest is still there, and the audit log says that it is being closed.
+    #[error("the checkpoints of {key} could not be forgotten")]
+    Checkpoints {
+        /// The key.
+        key: SessionKey,
+        /// Why.
+        source: CheckpointError,
     },
 }

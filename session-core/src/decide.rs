@@ -8,6 +8,7 @@ mod count;
 mod locate;
 mod next;
 mod plan;
+mod rewind;
 mod settle;
 mod sweep;
 mod why;
@@ -24,6 +25,9 @@ pub use locate::{
 };
 pub use next::{Next, next, weigh};
 pub use plan::{Plan, plan};
+pub use rewind::{
+    Changer, Holds, PathFate, Place, Stood, TurnBack, TurnBackFacts, files_plan, path_fate, turn_back,
+};
 pub use settle::{SettleFacts, Settlement, condemns, settle};
 pub use sweep::{Fate, SweepFacts, fate};
 pub use why::Why;

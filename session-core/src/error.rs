@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod history;
+mod rewind;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ pub use crate::report::Report;
 use crate::{AgentId, FailedRun, Holder, InvalidName, SessionKey};
 pub use checkpoint::{CheckpointError, CheckpointErrorKind};
 pub use history::{CatalogError, HandOverError, HistoryError};
+pub use rewind::RewindError;
 
 /// Any cause.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;

@@ -31,6 +31,7 @@ mod report;
 mod request;
 mod resolution;
 mod result;
+mod rewind;
 mod settings;
 mod store;
 mod store_arc;
@@ -75,6 +76,11 @@ pub use resolution::{
     Answer, Hit, Located, Look, NoRoster, NotResumed, Proposal, Roster, Running, Seek, Vanished, Wanted,
 };
 pub use result::{FailedRun, LlmResult, Recorded, Route, Warning};
+pub use rewind::{
+    Apart, Cleared, Conflicts, ConversationDone, ConversationPlan, FilesDone, FilesPlan, ForkRequest, Forked,
+    Prompted, Rejoined, RewindMode, RewindOutcome, RewindPreview, RewindRequest, RewindTo, Rewound,
+    Unfinished,
+};
 pub use settings::{InvalidSetting, RESUME_SETTING, ResumeSetting};
 pub use store::{
     Document, Guard, Lease, LeaseOutcome, ListOptions, Page, Removed, Revision, Saved, SessionStore,

@@ -3,15 +3,19 @@
 mod admit;
 mod attempt;
 mod build;
+mod checkpoint;
+mod clear;
 mod close;
 mod conclude;
 mod early;
+mod fork;
 mod hold;
 mod ledger;
 mod list;
 mod locate;
 mod relocate;
 mod resolve;
+mod rewind;
 mod sweep;
 mod target;
 mod tell;
@@ -24,8 +28,8 @@ use std::time::Duration;
 use crate::decide::{Attempt, Next, Patience, Plan, Why, next, plan};
 use crate::error::{RunError, StoreError};
 use crate::{
-    Agent, AgentEvent, AgentId, EventSink, Holder, Host, LlmRequest, LlmResult, NoSink, ResumeSetting,
-    Roster, SessionKey, SessionRecord, SessionStore, codec,
+    Agent, AgentEvent, AgentId, Checkpointer, EventSink, Holder, Host, LlmRequest, LlmResult, NoSink,
+    ResumeSetting, Roster, SessionKey, SessionRecord, SessionStore, codec,
 };
 
 use admit::Job;
@@ -60,6 +64,7 @@ pub struct Lifecycle {
     state_dirs: bool,
     mend: bool,
     roster: Arc<dyn Roster>,
+    checkpointer: Option<Arc<dyn Checkpointer>>,
 }
 
 impl Lifecycle {

@@ -111,6 +111,12 @@ pub struct Former {
     /// The agent's running figures at the end of its last run.
     #[serde(default, skip_serializing_if = "Counters::is_empty")]
     pub counters: Counters,
+    /// When it began, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    /// The session that it is a copy of, under whatever key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<NativeId>,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -241,6 +247,8 @@ impl SessionRecord {
             lives_in: binding.lives_in.clone(),
             home: binding.home.clone(),
             counters: binding.counters,
+            created_at: Some(binding.created_at),
+            forked_from: binding.forked_from.clone(),
             extra: Map::new(),
         });
         let excess = self.past.len().saturating_sub(Self::PAST_LIMIT);

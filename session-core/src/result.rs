@@ -4,7 +4,9 @@ use std::fmt;
 
 use crate::decide::Why;
 use crate::error::StoreError;
-use crate::{AttemptNote, AuditSeq, Evidence, FigureSource, Mend, NativeId, RunId, Totals, Usage};
+use crate::{
+    AttemptNote, AuditSeq, CheckpointId, Evidence, FigureSource, Mend, NativeId, RunId, Totals, Usage,
+};
 
 /// How the run found its conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -112,6 +114,10 @@ pub enum Warning {
     AuditFailed(String),
     /// The session's file could not be looked at.
     NotInspected(String),
+    /// No checkpoint was taken, before the run or after it, for this reason.
+    NotCheckpointed(String),
+    /// Putting files back was cut off earlier; it was finished now, for so many paths.
+    RewindRecovered(usize),
 }
 
 impl fmt::Display for Warning {
@@ -156,6 +162,10 @@ impl fmt::Display for Warning {
             Self::UnverifiedVersion(version) => write!(f, "version {version} was not verified"),
             Self::AuditFailed(error) => write!(f, "the audit log could not be written: {error}"),
             Self::NotInspected(error) => write!(f, "the session's file could not be looked at: {error}"),
+            Self::NotCheckpointed(error) => write!(f, "no checkpoint was taken: {error}"),
+            Self::RewindRecovered(paths) => {
+                write!(f, "an earlier rewind was cut off, and was finished; paths: {paths}")
+            }
         }
     }
 }
@@ -193,6 +203,8 @@ pub struct LlmResult {
     pub name: Option<String>,
     /// The agent's version.
     pub agent_version: Option<String>,
+    /// The checkpoint before the run: going back to it takes the prompt back.
+    pub checkpoint: Option<CheckpointId>,
     /// What was tried, in order.
     pub attempts: Vec<AttemptNote>,
     /// What did not spoil the run.
@@ -221,6 +233,8 @@ pub struct FailedRun {
     pub audit_seq: Option<AuditSeq>,
     /// The run's id.
     pub run: RunId,
+    /// The checkpoint before the run: going back to it takes back what the run did.
+    pub checkpoint: Option<CheckpointId>,
     /// What was tried, in order.
     pub attempts: Vec<AttemptNote>,
     /// The evidence of the last attempt.

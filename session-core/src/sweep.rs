@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::error::{Chain, StoreError};
+use crate::error::{Chain, CheckpointError, StoreError};
 use crate::{AgentRetention, Holder, LeftoverOptions, Live, NativeId, SessionKey, StateSize, Timestamp};
 
 /// What to remove: what belongs to no mailbox that is alive and was not used for a while, what removals and writes that
@@ -173,6 +173,8 @@ pub enum SweepOutcome {
     Changed,
     /// It could not be removed, or not wholly. The next sweep goes on.
     Failed(StoreError),
+    /// Its checkpoints are not known to be gone. Where it has a record, that stays, and the next sweep goes on.
+    NotForgotten(CheckpointError),
 }
 
 /// One thing that a sweep removed, or meant to.
@@ -288,7 +290,9 @@ impl SweepReport {
 
     /// What could not be removed because something failed.
     pub fn failures(&self) -> impl Iterator<Item = &Swept> {
-        self.swept.iter().filter(|swept| matches!(swept.outcome, SweepOutcome::Failed(_)))
+        self.swept
+            .iter()
+            .filter(|swept| matches!(swept.outcome, SweepOutcome::Failed(_) | SweepOutcome::NotForgotten(_)))
     }
 }
 
@@ -321,7 +325,7 @@ impl fmt::Display for Swept {
             SweepOutcome::Removed => "removed",
             SweepOutcome::WouldBeRemoved => "would remove",
             SweepOutcome::Busy { .. } | SweepOutcome::Changed => "kept",
-            SweepOutcome::Failed(_) => "could not remove",
+            SweepOutcome::Failed(_) | SweepOutcome::NotForgotten(_) => "could not remove",
         };
         write!(f, "{word} ")?;
         match (&self.key, &self.place) {
@@ -342,6 +346,7 @@ impl fmt::Display for Swept {
             SweepOutcome::Busy { by: Some(by) } => write!(f, "; it is being run by {by}"),
             SweepOutcome::Changed => write!(f, "; it changed meanwhile"),
             SweepOutcome::Failed(error) => write!(f, "; {}", Chain(error)),
+            SweepOutcome::NotForgotten(error) => write!(f, "; {}", Chain(error)),
         }
     }
 }

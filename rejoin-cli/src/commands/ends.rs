@@ -58,7 +58,9 @@ impl From<&CloseError> for NotClosedJson {
     fn from(error: &CloseError) -> Self {
         let (key, code) = match error {
             CloseError::Busy { key, .. } => (Some(key), Exit::Busy),
-            CloseError::Newer { key } | CloseError::Store { key, .. } => (Some(key), Exit::Failed),
+            CloseError::Newer { key }
+            | CloseError::Store { key, .. }
+            | CloseError::Checkpoints { key, .. } => (Some(key), Exit::Failed),
             _ => (None, Exit::Failed),
         };
         Self { agent: key.map(|key| key.agent.to_string()), code, message: Chain(error).to_string() }
@@ -161,6 +163,7 @@ impl From<&Swept> for SweptJson {
             SweepOutcome::Busy { by } => ("busy", by.as_ref().map(ToString::to_string)),
             SweepOutcome::Changed => ("changed", None),
             SweepOutcome::Failed(error) => ("failed", Some(Chain(error).to_string())),
+            SweepOutcome::NotForgotten(error) => ("failed", Some(Chain(error).to_string())),
             _ => ("other", None),
         };
         Self {

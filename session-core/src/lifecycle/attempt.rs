@@ -12,6 +12,7 @@ use crate::{
 
 use super::Lifecycle;
 use super::admit::Job;
+use super::checkpoint::{Marked, spot_of};
 use super::early::{Named, Watch};
 use super::ledger::{Ledger, NewSession};
 use super::resolve::Scene;
@@ -92,6 +93,14 @@ impl Lifecycle {
             _ => (Vec::new(), None),
         };
 
+        let stood = resumed.and_then(|target| {
+            spot_of(&target.binding.native_id, looked.as_ref().or(target.before.as_ref()))
+        });
+        let marked = match first {
+            true => self.checkpoint_before(job, scene, ledger, stood.clone()).await,
+            false => Marked::default(),
+        };
+
         let named = Named::default();
         let known = chosen.clone().or_else(|| resumed.map(|target| target.binding.native_id.clone()));
         let source = target.map(|target| target.binding.native_id.clone());
@@ -114,12 +123,21 @@ impl Lifecycle {
             cancel: &job.request.cancel,
         };
         let run = job.agent.adapter().run(turn, &mut watch);
-        let report = self.run_and_save_early(run, ledger, &named, &session).await.map_err(NotTried::Agent)?;
+        let report = match self.run_and_save_early(run, ledger, &named, &session).await {
+            Ok(report) => report,
+            Err(error) => {
+                // No attempt before this one did anything.
+                self.unmark(&job.key, marked.checkpoint.or(scene.checkpoint)).await;
+                return Err(NotTried::Agent(error));
+            }
+        };
 
         // A cure makes the file longer, too.
         let before = resumed.and_then(|target| looked.or_else(|| target.before.clone()));
         let counters = target.map(|target| target.binding.counters).unwrap_or_default();
         scene.warnings.extend(mended);
+        scene.warnings.extend(marked.warnings);
+        scene.checkpoint = marked.checkpoint.or(scene.checkpoint);
         let TurnReport { verdict, evidence } = report;
         let verdict = weighed(job, scene, resumed, verdict).await;
         let named = evidence.observation.session.clone();
@@ -129,13 +147,15 @@ impl Lifecycle {
         let strayed = target.is_some() && named.is_some() && seen.is_none();
         let ran_in = seen.clone().or_else(|| asked.clone()).filter(|_| !strayed);
         let did_nothing = verdict != Verdict::Completed && evidence.observation.activity() == Activity::None;
-        let after = match ran_in.as_ref().filter(|_| !(did_nothing && course.attempt == Attempt::Resume)) {
+        let looks = ran_in.as_ref().filter(|_| !(did_nothing && course.attempt == Attempt::Resume));
+        let after = match looks {
             None => Some(Inspection::MISSING),
             Some(id) => {
                 let state_dir = scene.state_dir.clone();
                 self.inspect(job, scene, id, state_dir).await
             }
         };
+        let spot = looks.map_or(stood, |id| spot_of(id, after.as_ref()));
         // Equal ids prove nothing where the file that they name is gone, or holds less than before.
         let less = holds_less(before.as_ref(), after.as_ref()) && !did_nothing;
         let continues = course.attempt == Attempt::Resume;
@@ -204,6 +224,7 @@ impl Lifecycle {
             ran_in,
             is_fork,
             bound,
+            spot,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Agent, Host, NoRoster, ResumeSetting, Roster, SessionStore};
+use crate::{Agent, Checkpointer, Host, NoRoster, ResumeSetting, Roster, SessionStore};
 
 use super::Lifecycle;
 
@@ -21,6 +21,7 @@ impl Lifecycle {
             state_dirs: true,
             mend: true,
             roster: Arc::new(NoRoster),
+            checkpointer: None,
         }
     }
 
@@ -36,6 +37,15 @@ impl Lifecycle {
     #[must_use]
     pub fn roster(mut self, roster: Arc<dyn Roster>) -> Self {
         self.roster = roster;
+        self
+    }
+
+    /// Sets who takes checkpoints: one before each run and one after it, of the work tree around its folder. Without it, none are
+    /// taken, and nothing can be gone back to. One that cannot be taken is reported as
+    /// [`Warning::NotCheckpointed`](crate::Warning::NotCheckpointed).
+    #[must_use]
+    pub fn checkpointer(mut self, checkpointer: Arc<dyn Checkpointer>) -> Self {
+        self.checkpointer = Some(checkpointer);
         self
     }
 

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use crate::decide::Why;
-use crate::error::{RunError, StoreError, StoreErrorKind};
+use crate::error::{CheckpointError, RunError, StoreError, StoreErrorKind};
 use crate::{
-    AuditEvent, CloseError, Closed, Closing, Guard, Lease, MailboxId, MailboxNotClosed, NativeId, Removed,
-    RunId, Saved, SessionKey, SessionRecord, codec,
+    AuditEvent, CloseError, Closed, Closing, Disposed, Forget, Guard, Lease, Leftover, LeftoverKind,
+    MailboxId, MailboxNotClosed, NativeId, Removed, RunId, Saved, SessionKey, SessionRecord, SweepOutcome,
+    Tombstone, codec,
 };
 
 use super::Lifecycle;
@@ -54,7 +55,7 @@ impl Lifecycle {
         }
     }
 
-    /// Closes a key: its record and its state dir are removed, its audit log stays and says so. A later run of the key
+    /// Closes a key: its record, its state dir and its checkpoints are removed, its audit log stays and says so. A later run of the key
     /// starts anew and inherits nothing. What a dead runner left is ended first, where its agent is registered. Sessions
     /// that the agent keeps in its own place, without a state dir, are the user's and stay; a record that cannot be read
     /// stays where it was set aside.
@@ -75,6 +76,7 @@ impl Lifecycle {
                 candidate: None,
                 ended: 0,
                 state_removed: false,
+                checkpoints: 0,
             });
         }
         let lease = match self.hold(key, Duration::ZERO, &mut |_| {}).await {
@@ -147,20 +149,53 @@ impl Lifecycle {
                 log.last().is_some_and(|entry| entry.event.kind == CLOSING)
             }
         };
-        if let Some(guard) = guard {
+        if guard.is_some() {
             // First of all: nothing goes without a word.
             self.store.append_audit(key, &tombstone(CLOSING)).await.map_err(failed)?;
+        }
+        // Before the record: what is left of them is found by it.
+        let not_forgotten = |source| CloseError::Checkpoints { key: key.clone(), source };
+        let checkpoints = self.forget_checkpoints(key).await.map_err(not_forgotten)?;
+        if let Some(guard) = guard {
             match self.store.remove(key, &guard).await.map_err(failed)? {
                 Removed::Done | Removed::NothingThere => {}
                 Removed::Refused { .. } => return Err(CloseError::Busy { key: key.clone(), by: None }),
             }
         }
         let state_removed = self.store.remove_state(key, lease).await.map_err(failed)?;
-        if began || state_removed {
+        if began || state_removed || checkpoints > 0 {
             self.store.append_audit(key, &tombstone(CLOSED)).await.map_err(failed)?;
         }
-        tracing::info!(?session, state_removed, ended, "closed");
-        Ok(Closed { key: key.clone(), session, candidate, ended, state_removed })
+        tracing::info!(?session, state_removed, ended, checkpoints, "closed");
+        Ok(Closed { key: key.clone(), session, candidate, ended, state_removed, checkpoints })
+    }
+
+    /// Drops all checkpoints of a key, and says how many there were.
+    pub(super) async fn forget_checkpoints(&self, key: &SessionKey) -> Result<u64, CheckpointError> {
+        match &self.checkpointer {
+            Some(checkpointer) => Ok(checkpointer.forget(key, Forget::All).await?.checkpoints),
+            None => Ok(0),
+        }
+    }
+
+    /// Removes what has no record, in a sweep, with the checkpoints of its key.
+    pub(super) async fn remove_leftover(&self, leftover: &Leftover, closing: Closing) -> SweepOutcome {
+        let run = RunId::new(self.host.random_id());
+        let event = |kind| self.tombstone(run, kind, closing);
+        let tombstone =
+            Tombstone { holder: self.host.holder(), before: event(CLOSING), after: event(CLOSED) };
+        match self.store.remove_leftover(leftover, &tombstone).await {
+            Ok(Disposed::Removed | Disposed::NothingThere) => match &leftover.key {
+                Some(key) if leftover.kind == LeftoverKind::State => {
+                    let forgotten = self.forget_checkpoints(key).await;
+                    forgotten.map_or_else(SweepOutcome::NotForgotten, |_| SweepOutcome::Removed)
+                }
+                Some(_) | None => SweepOutcome::Removed,
+            },
+            Ok(Disposed::Busy { by }) => SweepOutcome::Busy { by },
+            Ok(Disposed::Changed) => SweepOutcome::Changed,
+            Err(error) => SweepOutcome::Failed(error),
+        }
     }
 
     /// An event of the end of a key.
@@ -197,8 +232,8 @@ impl Lifecycle {
     }
 }
 
-pub(super) const CLOSING: &str = "mailbox_closing";
-pub(super) const CLOSED: &str = "mailbox_closed";
+const CLOSING: &str = "mailbox_closing";
+const CLOSED: &str = "mailbox_closed";
 
 /// The session in force, and one that was begun and never settled.
 fn sessions_of(record: Option<SessionRecord>) -> (Option<NativeId>, Option<NativeId>) {

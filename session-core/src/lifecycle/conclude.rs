@@ -32,6 +32,8 @@ impl Lifecycle {
         failure: Option<Why>,
     ) -> Result<LlmResult, RunError> {
         let Runs { earlier, last } = runs;
+        // Before the record: nothing of what is changed from here on is this run's.
+        self.checkpoint_after(job, &mut scene, &ledger, &last).await;
         let before = ledger.record.binding.as_ref().map(|binding| binding.native_id.clone());
         let now = self.host.now();
         let is_fork =
@@ -106,6 +108,7 @@ impl Lifecycle {
                     recorded,
                     audit_seq,
                     run: job.run,
+                    checkpoint: scene.checkpoint,
                     attempts,
                     evidence: last.evidence,
                     warnings: scene.warnings,
@@ -129,6 +132,7 @@ impl Lifecycle {
             run: job.run,
             name: ledger.record.name,
             agent_version: version,
+            checkpoint: scene.checkpoint,
             attempts,
             warnings: scene.warnings,
         })

@@ -11,6 +11,8 @@ use crate::{
 const ID_CHANGED: &str = "id_changed";
 const STOOD_ASIDE: &str = "stood_aside";
 const OTHER_FOLDER: &str = "other_folder";
+/// Why a session is in the past by a wish of the caller: only another wish brings it back.
+const PUT_ASIDE: [&str; 4] = ["rewound", "undone", "cleared", "set_aside"];
 
 /// The record, and whether and how it may be written.
 #[derive(Debug)]
@@ -205,7 +207,9 @@ impl Ledger {
                 && former.folder().is_some_and(|folder| folder.path == here.path)
         };
         let fine = |former: &&Former| {
-            former.rejoinable && Why::from_code(&former.why).is_none_or(|why| !condemns(why))
+            former.rejoinable
+                && Why::from_code(&former.why).is_none_or(|why| !condemns(why))
+                && !PUT_ASIDE.contains(&&*former.why)
         };
         let past = || self.record.past.iter().rev().filter(lives_here);
         let in_force = past().find(|former| former.why != STOOD_ASIDE);

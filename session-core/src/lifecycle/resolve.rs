@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::decide::{Consent, History, IdShape, PlanFacts, RecordFact, Support, Transcript, Workdir};
 use crate::error::{Chain, RequestError, RunError, StoreErrorKind};
 use crate::{
-    AuditEvent, Guard, Inspection, Installation, NativeId, PathText, Place, Recorded, SessionQuery,
-    SessionRecord, Warning, codec,
+    AuditEvent, CheckpointId, Guard, Inspection, Installation, NativeId, PathText, Place, Recorded,
+    SessionQuery, SessionRecord, Warning, codec,
 };
 
 use super::Lifecycle;
@@ -26,6 +26,8 @@ pub(super) struct Scene {
     pub(super) target: Option<Target>,
     pub(super) facts: PlanFacts,
     pub(super) warnings: Vec<Warning>,
+    /// The checkpoint before the first attempt.
+    pub(super) checkpoint: Option<CheckpointId>,
 }
 
 impl Lifecycle {
@@ -78,6 +80,7 @@ impl Lifecycle {
             state_dir,
             target: None,
             warnings,
+            checkpoint: None,
         };
         self.choose_target(job, &mut scene, &mut ledger).await?;
         ledger.sought = scene.target.as_ref().map(|target| target.binding.native_id.clone());
@@ -176,8 +179,12 @@ impl Lifecycle {
 impl Scene {
     /// The question for a session, of a run in this scene.
     pub(super) fn query<'a>(&'a self, id: &'a NativeId, state_dir: Option<&'a Path>) -> SessionQuery<'a> {
-        let cwd = self.place.folder.path.as_path().unwrap_or(&self.place.cwd);
-        SessionQuery { id, cwd, state_dir, version: self.installation.version.as_ref() }
+        SessionQuery { id, cwd: self.folder(), state_dir, version: self.installation.version.as_ref() }
+    }
+
+    /// The folder of the run, as a real path.
+    pub(super) fn folder(&self) -> &Path {
+        self.place.folder.path.as_path().unwrap_or(&self.place.cwd)
     }
 
     /// Whether the run is to begin as a copy of another conversation.

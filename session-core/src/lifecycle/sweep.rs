@@ -6,13 +6,13 @@ use std::time::Duration;
 use crate::decide::{Extent, Fate, Owner, SweepFacts, Unused, fate};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::{
-    AgentId, AgentRetention, CloseError, Closing, Disposed, Falling, Folder, Guard, LeaseOutcome, Leftover,
-    LeftoverKind, ListOptions, NativeId, Retention, RunId, SessionKey, SessionRecord, StateSize, Sweep,
-    SweepOutcome, SweepReason, SweepReport, Swept, Timestamp, Tombstone, codec,
+    AgentId, AgentRetention, CloseError, Closing, Falling, Folder, Guard, LeaseOutcome, Leftover,
+    LeftoverKind, ListOptions, NativeId, Retention, SessionKey, SessionRecord, StateSize, Sweep,
+    SweepOutcome, SweepReason, SweepReport, Swept, Timestamp, codec,
 };
 
 use super::Lifecycle;
-use super::close::{CLOSED, CLOSING, Doomed};
+use super::close::Doomed;
 
 /// Something that may be removed.
 #[derive(Debug)]
@@ -262,20 +262,8 @@ impl Lifecycle {
         match self.end(Doomed { key, lease: &lease, record, guard }, closing).await {
             Ok(_) => SweepOutcome::Removed,
             Err(CloseError::Store { source, .. }) => SweepOutcome::Failed(source),
+            Err(CloseError::Checkpoints { source, .. }) => SweepOutcome::NotForgotten(source),
             Err(CloseError::Busy { .. } | CloseError::Newer { .. }) => SweepOutcome::Changed,
-        }
-    }
-
-    async fn remove_leftover(&self, leftover: &Leftover, closing: Closing) -> SweepOutcome {
-        let run = RunId::new(self.host.random_id());
-        let event = |kind| self.tombstone(run, kind, closing);
-        let tombstone =
-            Tombstone { holder: self.host.holder(), before: event(CLOSING), after: event(CLOSED) };
-        match self.store.remove_leftover(leftover, &tombstone).await {
-            Ok(Disposed::Removed | Disposed::NothingThere) => SweepOutcome::Removed,
-            Ok(Disposed::Busy { by }) => SweepOutcome::Busy { by },
-            Ok(Disposed::Changed) => SweepOutcome::Changed,
-            Err(error) => SweepOutcome::Failed(error),
         }
     }
 

@@ -257,7 +257,7 @@ const fn readable(fact: RecordFact) -> bool {
     !matches!(fact, RecordFact::Newer | RecordFact::Unavailable)
 }
 
-fn binding_of(former: &Former) -> Option<Binding> {
+pub(super) fn binding_of(former: &Former) -> Option<Binding> {
     Some(Binding {
         native_id: former.native_id.clone(),
         phase: Phase::Confirmed,
@@ -265,10 +265,10 @@ fn binding_of(former: &Former) -> Option<Binding> {
         home: former.home.clone(),
         lives_in: former.lives_in.clone(),
         agent_version: None,
-        created_at: former.at,
+        created_at: former.created_at.unwrap_or(former.at),
         used_at: former.used_at.unwrap_or(former.at),
         counters: former.counters,
-        forked_from: None,
+        forked_from: former.forked_from.clone(),
         poisoned: None,
         extra: serde_json::Map::new(),
     })

@@ -4,7 +4,7 @@ use crate::decide::{
     Activity, Attempt, AttemptFacts, Bound, Continuity, CountFacts, Patience, Persisted, Policy, SettleFacts,
     Verdict, Why,
 };
-use crate::{Asked, AttemptNote, Counters, Evidence, FigureSource, NativeId, Usage};
+use crate::{Asked, AttemptNote, Counters, Evidence, FigureSource, NativeId, Spot, Usage};
 
 use super::attempt::Course;
 
@@ -29,6 +29,8 @@ pub(super) struct Tried {
     pub(super) bound: Bound,
     /// The figures that the next run of the session counts from.
     pub(super) counters: Counters,
+    /// Where the conversation stood after it.
+    pub(super) spot: Option<Spot>,
 }
 
 impl Tried {

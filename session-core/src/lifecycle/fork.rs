@@ -1,0 +1,99 @@
+//! A second conversation, under another key, that begins as a copy of the first one.
+
+use crate::error::RewindError;
+use crate::{AuditEvent, Binding, BranchOrder, ForkRequest, Forked, RunId, SessionKey, SessionName};
+
+use super::Lifecycle;
+use super::rewind::Kept;
+
+impl Lifecycle {
+    /// Makes a copy of a key's conversation, whole or up to a checkpoint, and binds it to another key of the same agent, which
+    /// has none. The original stays as it is, in force in its own key. Nothing is run but the agent's version probe.
+    ///
+    /// # Errors
+    /// [`RewindError`]: a run of one of the keys is under way, the new one has a session, the conversation cannot be branched,
+    /// or a record cannot be read or written. Nothing was changed.
+    ///
+    /// # Cancel safety
+    /// A dropped future may leave a session in the new key's state dir that nothing leads to.
+    #[tracing::instrument(skip_all, fields(from = %request.from, to = %request.to))]
+    pub async fn fork(&self, request: &ForkRequest) -> Result<Forked, RewindError> {
+        let ForkRequest { from, to, at, cwd, name } = request;
+        if from == to || from.agent != to.agent {
+            return Err(RewindError::NotAForkOf { from: from.clone(), to: to.clone() });
+        }
+        let nothing = || RewindError::NoSession { key: from.clone() };
+        // A name that was mistyped leaves nothing behind.
+        if self.store.load(from).await.is_ok_and(|stored| stored.is_none()) {
+            return Err(nothing());
+        }
+        let (original, mut kept) = self.keep_both(from, to).await?;
+        let busy = |key: &SessionKey| RewindError::Busy { key: key.clone(), by: None };
+        for (of, key) in [(&original, from), (&kept, to)] {
+            // What a dead runner left may still run; the next run of the key ends it.
+            if of.record.in_flight.is_some() {
+                return Err(busy(key));
+            }
+        }
+        let (grounds, new_grounds) = (self.grounds(from, cwd).await?, self.grounds(to, cwd).await?);
+        let begun = kept.record.binding.is_some();
+        if begun || self.present_spot(&new_grounds, &kept.record).await.is_some() {
+            return Err(RewindError::Taken { key: to.clone() });
+        }
+        let (of, keep) = match at {
+            None => {
+                let of = original.present().cloned().ok_or_else(nothing)?;
+                let keep = self.present_spot(&grounds, &original.record).await.ok_or_else(nothing)?;
+                (of, keep)
+            }
+            Some(id) => {
+                let checkpoints = self.checkpoints(from).await?;
+                let checkpoint = checkpoints.into_iter().find(|checkpoint| checkpoint.id == *id);
+                let no_such = || RewindError::NoSuchCheckpoint { key: from.clone(), checkpoint: *id };
+                let keep = checkpoint.ok_or_else(no_such)?.label.spot.ok_or_else(nothing)?;
+                (self.session_of(&grounds, &original.record, &keep).1, keep)
+            }
+        };
+        if keep.turns == 0 {
+            let why = "nobody can tell what its session held".to_owned();
+            return Err(RewindError::Unsupported { why });
+        }
+        let whole = grounds.look(&of).await.is_some_and(|look| look.user_turns == keep.turns);
+        let order = BranchOrder {
+            query: grounds.query(&of.native_id, grounds.folder_path()),
+            keep: &keep,
+            into: new_grounds.state_dir.as_deref(),
+            seed: self.host.random_id(),
+            now: self.host.now(),
+        };
+        let branch = self.branch(&grounds, order).await?;
+        let lives_elsewhere = of.folder().path != grounds.folder.path;
+        let lives_in = if lives_elsewhere { Some(grounds.folder.clone()) } else { of.lives_in.clone() };
+        let binding = Binding { lives_in, ..self.branch_binding(&new_grounds, &of, (&branch, whole)) };
+        kept.put_in_force(Some(binding), "forked", self.host.now());
+        if kept.record.name.is_none() {
+            kept.record.name = name.as_ref().map(SessionName::as_str).map(str::to_owned);
+        }
+        if let Err(error) = self.must_write(&mut kept).await {
+            self.prune(&grounds, order, &branch).await;
+            return Err(error);
+        }
+        let mut event = AuditEvent::new(self.host.now(), RunId::new(self.host.random_id()), "forked");
+        event.after = Some(branch.id.clone());
+        event.detail = Some(format!("from {} of {from}, {} prompts", of.native_id, branch.turns));
+        let mut warnings = Vec::new();
+        let audit_seq = self.append_or_warn(to, &event, &mut warnings).await;
+        Ok(Forked { session: branch.id, of: of.native_id, kept: branch.turns, audit_seq, warnings })
+    }
+
+    /// Both records, held in the same order by everybody.
+    async fn keep_both(&self, from: &SessionKey, to: &SessionKey) -> Result<(Kept, Kept), RewindError> {
+        if from < to {
+            let first = self.keep(from).await?;
+            Ok((first, self.keep(to).await?))
+        } else {
+            let first = self.keep(to).await?;
+            Ok((self.keep(from).await?, first))
+        }
+    }
+}

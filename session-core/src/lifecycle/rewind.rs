@@ -1,0 +1,302 @@
+//! Going back: look, plan, checkpoint, branch, restore, record, checkpoint, audit.
+
+mod finish;
+mod foresee;
+mod grounds;
+mod talk;
+mod trail;
+
+use std::path::{Path, PathBuf};
+
+use crate::decide::files_plan;
+use crate::error::{CheckpointErrorKind, RewindError};
+use crate::{
+    Apart, Checkpoint, CheckpointId, Checkpointer, Conflicts, ConversationPlan, FilesPlan, Health, Label,
+    Moment, PathText, Prompted, RestoreOrder, Restored, RewindMode, RewindRequest, RewindTo, Rewound, RunId,
+    SessionKey, Warning,
+};
+
+use super::Lifecycle;
+use finish::Finish;
+use grounds::Grounds;
+pub(super) use grounds::Kept;
+use talk::Talk;
+use trail::Trail;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+struct Wish<'a> {
+    key: &'a SessionKey,
+    cwd: &'a Path,
+    aim: Aim,
+    mode: RewindMode,
+    conflicts: Conflicts,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Aim {
+    To(RewindTo),
+    BeforeLatestRewind,
+}
+
+impl<'a> Wish<'a> {
+    fn of(request: &'a RewindRequest) -> Self {
+        let RewindRequest { key, cwd, to, mode, conflicts } = request;
+        Self { key, cwd, aim: Aim::To(*to), mode: *mode, conflicts: *conflicts }
+    }
+
+    const fn undo(key: &'a SessionKey, cwd: &'a Path) -> Self {
+        Self { key, cwd, aim: Aim::BeforeLatestRewind, mode: RewindMode::Both, conflicts: Conflicts::Keep }
+    }
+}
+
+/// Where it goes, seen from the folder of the request.
+#[derive(Debug)]
+struct Course<'a> {
+    wish: Wish<'a>,
+    step: RunId,
+    checkpointer: &'a dyn Checkpointer,
+    grounds: Grounds<'a>,
+    kept: Kept,
+    trail: Trail,
+    target: Checkpoint,
+    dropped: Vec<Prompted>,
+    regained: Vec<Prompted>,
+    talk: Talk,
+}
+
+impl Lifecycle {
+    /// Takes prompts of a key back: the files that they changed, the conversation, or both. What somebody else changed stays,
+    /// unless the request says otherwise. A checkpoint is taken first, which [`undo`](Self::undo) goes back to. The sessions of
+    /// before stay as they are and can be rejoined.
+    ///
+    /// # Errors
+    /// [`RewindError`]: it was refused, or failed before anything was touched. What fails later is told in the outcome.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves what a crash would: files that are put back in part are so wholly after the next run or rewind in
+    /// the tree; the conversation then stays as it was, and the checkpoint before is there.
+    #[tracing::instrument(skip_all, fields(key = %request.key))]
+    pub async fn rewind(&self, request: &RewindRequest) -> Result<Rewound, RewindError> {
+        self.go_back(Wish::of(request)).await
+    }
+
+    /// Undoes the latest rewind of a key in the work tree around this folder, files and conversation: a rewind to before it. What
+    /// prompts did since goes, too. An undo can be undone.
+    ///
+    /// # Errors
+    /// As [`rewind`](Self::rewind); also when there is none.
+    ///
+    /// # Cancel safety
+    /// As [`rewind`](Self::rewind).
+    #[tracing::instrument(skip_all, fields(%key))]
+    pub async fn undo(&self, key: &SessionKey, cwd: &Path) -> Result<Rewound, RewindError> {
+        self.go_back(Wish::undo(key, cwd)).await
+    }
+
+    async fn go_back(&self, wish: Wish<'_>) -> Result<Rewound, RewindError> {
+        let checkpointer = self.checkpoints_of()?;
+        let grounds = self.grounds(wish.key, wish.cwd).await?;
+        let mut kept = self.keep(wish.key).await?;
+        let step = RunId::new(self.host.random_id());
+        let mut warnings = Vec::new();
+        self.end_what_is_left(&mut kept, step, &mut warnings).await?;
+        let recovered = checkpointer.recover(grounds.folder_path()).await.map_err(RewindError::Checkpoint)?;
+        warnings.extend(self.tell_recovered(&recovered).await);
+        let course = self.course(wish, step, (checkpointer, grounds, kept)).await?;
+        if let ConversationPlan::Unsupported(why) = course.talk.plan {
+            return Err(RewindError::Unsupported { why });
+        }
+        let before = self.mark(&course, Moment::BeforeRewind).await?;
+        match self.carry_back(course, &before, warnings).await {
+            Ok(rewound) => Ok(rewound),
+            Err(error) => {
+                // Nothing was touched: there is nothing to undo.
+                self.unmark(wish.key, Some(before.id)).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Looks where the request leads to. Nothing is changed.
+    async fn course<'a>(
+        &'a self,
+        wish: Wish<'a>,
+        step: RunId,
+        (checkpointer, grounds, kept): (&'a dyn Checkpointer, Grounds<'a>, Kept),
+    ) -> Result<Course<'a>, RewindError> {
+        let root = checkpointer.root_of(grounds.folder_path()).await.map_err(RewindError::Checkpoint)?;
+        let root = PathText::new(&root);
+        let checkpoints = checkpointer.list(wish.key).await.map_err(RewindError::Checkpoint)?;
+        let trail = Trail { checkpoints };
+        let target = target_of(&wish, &trail, &root)?.clone();
+        if target.root != root {
+            let (checkpoint, here) = (target.root.to_string(), root.to_string());
+            return Err(RewindError::OtherTree { checkpoint, here });
+        }
+        if let Health::Damaged(why) = target.health {
+            return Err(RewindError::Damaged { checkpoint: target.id, why });
+        }
+        let (dropped, regained) = trail.turns(target.id);
+        let talk = match wish.mode.takes_conversation() {
+            true => self.talk(&grounds, &kept, target.label.spot.as_ref()).await,
+            false => Talk::not_asked(),
+        };
+        Ok(Course { wish, step, checkpointer, grounds, kept, trail, target, dropped, regained, talk })
+    }
+
+    /// Takes the checkpoint of the present state.
+    async fn mark(&self, course: &Course<'_>, moment: Moment) -> Result<Checkpoint, RewindError> {
+        let spot = self.present_spot(&course.grounds, &course.kept.record).await;
+        let back_to = (moment == Moment::BeforeRewind).then_some(course.target.id);
+        let label = Label { spot, back_to, ..Label::new(course.wish.key.clone(), course.step, moment) };
+        let order = self.take_order(&label, course.grounds.folder_path());
+        course.checkpointer.take(&order).await.map_err(RewindError::Checkpoint)
+    }
+
+    /// Branch, restore, record, checkpoint, audit. An error: nothing was touched.
+    async fn carry_back(
+        &self,
+        mut course: Course<'_>,
+        before: &Checkpoint,
+        warnings: Vec<Warning>,
+    ) -> Result<Rewound, RewindError> {
+        let files = course.files_plan(before.id).await?;
+        let (order, made) = match (&course.talk.plan, &course.talk.of) {
+            (ConversationPlan::Branch { .. }, Some((of, keep))) => {
+                let order = self.branch_order(&course.grounds, of, keep);
+                let branch = self.branch(&course.grounds, order).await?;
+                (Some(order), Some(branch))
+            }
+            _ => (None, None),
+        };
+        let restored = match course.restore(&files, before.id).await {
+            Ok(restored) => restored,
+            Err(error) => {
+                if let (Some(order), Some(branch)) = (order, &made) {
+                    self.prune(&course.grounds, order, branch).await;
+                }
+                return Err(error);
+            }
+        };
+        let session_before = course.kept.present().map(|binding| binding.native_id.clone());
+        let binding = course.talk.of.as_ref().map(|(of, _)| match &made {
+            Some(branch) => self.branch_binding(&course.grounds, of, (branch, course.talk.whole)),
+            None => of.clone(),
+        });
+        let word = if course.wish.aim == Aim::BeforeLatestRewind { "undone" } else { "rewound" };
+        let was = course.kept.record.clone();
+        if course.talk.changes() {
+            course.kept.put_in_force(binding, word, self.host.now());
+        }
+        let recorded = self.write(&mut course.kept).await;
+        if !recorded.is_saved() {
+            course.kept.record = was;
+            if let (Some(order), Some(branch)) = (order, &made) {
+                self.prune(&course.grounds, order, branch).await;
+            }
+        }
+        let finish =
+            Finish { word, undo: before.id, files, restored, made, session_before, recorded, warnings };
+        Ok(self.finish_rewind(course, finish).await)
+    }
+}
+
+impl Course<'_> {
+    /// What becomes of the files, where the present state is that of a checkpoint.
+    async fn files_plan(&self, now: CheckpointId) -> Result<FilesPlan, RewindError> {
+        let key = self.wish.key;
+        let diff =
+            async |from, to| self.checkpointer.diff(key, from, to).await.map_err(RewindError::Checkpoint);
+        let differs = diff(self.target.id, now).await?;
+        if differs.is_empty() {
+            return Ok(FilesPlan::default());
+        }
+        let (stretches, unended) = self.trail.since(self.target.id);
+        let (mut steps, mut gaps) = (Vec::new(), Vec::new());
+        for stretch in stretches {
+            let changed = diff(stretch.from, stretch.to.unwrap_or(now)).await?;
+            let of = if stretch.is_step { &mut steps } else { &mut gaps };
+            of.extend(changed);
+        }
+        let plan = files_plan(differs, &steps, &gaps, self.wish.conflicts);
+        Ok(FilesPlan { unended, ..plan })
+    }
+
+    /// The paths that go back.
+    fn paths(&self, files: &FilesPlan) -> Vec<PathBuf> {
+        let all = files.restore.iter().chain(match self.wish.conflicts {
+            Conflicts::Keep => &[],
+            Conflicts::Overwrite => files.conflicts.as_slice(),
+        });
+        let all = all.filter(|_| self.wish.mode.takes_files());
+        let mut paths: Vec<_> = all.map(|change| change.path.clone()).collect();
+        paths.sort();
+        paths
+    }
+
+    /// Puts the files back. What was cut off is finished at once, where that can be; else the reason is told.
+    async fn restore(&self, files: &FilesPlan, from: CheckpointId) -> Result<PutBack, RewindError> {
+        let paths = self.paths(files);
+        if paths.is_empty() {
+            return Ok(PutBack::default());
+        }
+        let folder = self.grounds.folder_path();
+        let (key, step, to) = (self.wish.key, self.step, self.target.id);
+        let order = RestoreOrder { key, step, folder, to, from, paths: &paths };
+        let error = match self.checkpointer.restore(&order).await {
+            Ok(restored) => return Ok(PutBack { restored, cut_off: None }),
+            Err(error) if error.kind() == CheckpointErrorKind::CutOff => error,
+            Err(error) => return Err(RewindError::Checkpoint(error)),
+        };
+        tracing::error!(%key, %error, "a rewind was cut off");
+        let cut_off = Some(crate::error::Chain(&error).to_string());
+        Ok(match self.checkpointer.recover(folder).await {
+            Ok(all) => match all.into_iter().find(|recovered| recovered.step == step) {
+                Some(recovered) => PutBack { restored: recovered.restored, cut_off: None },
+                None => PutBack { restored: Restored::default(), cut_off },
+            },
+            Err(_) => PutBack { restored: Restored::default(), cut_off },
+        })
+    }
+
+    /// What goes apart.
+    fn apart(&self, files: &FilesPlan) -> Option<Apart> {
+        let prompts = self.dropped.len() + self.regained.len();
+        let paths = files.restore.len() + files.conflicts.len();
+        match self.wish.mode {
+            RewindMode::Files if prompts > 0 => Some(Apart::ConversationStays { prompts }),
+            RewindMode::Conversation if paths > 0 => Some(Apart::FilesStay { paths }),
+            RewindMode::Files | RewindMode::Conversation | RewindMode::Both => None,
+        }
+    }
+}
+
+/// What putting files back came to.
+#[derive(Debug, Default)]
+struct PutBack {
+    restored: Restored,
+    /// It was cut off, and could not be finished.
+    cut_off: Option<String>,
+}
+
+fn target_of<'a>(wish: &Wish<'_>, trail: &'a Trail, root: &PathText) -> Result<&'a Checkpoint, RewindError> {
+    let key = || wish.key.clone();
+    match wish.aim {
+        Aim::To(RewindTo::Checkpoint(id)) => {
+            let target =
+                trail.get(id).ok_or_else(|| RewindError::NoSuchCheckpoint { key: key(), checkpoint: id })?;
+            match target.label.moment {
+                Moment::BeforeRun | Moment::BeforeRewind | Moment::Asked => Ok(target),
+                Moment::AfterRun | Moment::AfterRewind => Err(RewindError::NotATarget { checkpoint: id }),
+            }
+        }
+        Aim::To(RewindTo::Turns(asked)) => {
+            let (there, target) = trail.before_turns(asked);
+            target.ok_or(RewindError::NotSoMany { asked, there })
+        }
+        Aim::BeforeLatestRewind => {
+            trail.before_latest_rewind(root).ok_or_else(|| RewindError::NothingToUndo { key: key() })
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A second conversation beside the first one, and a new one in its place.
+
+use std::path::PathBuf;
+
+use crate::{AuditSeq, CheckpointId, NativeId, SessionKey, SessionName, Warning};
+
+/// A wish for a second conversation that begins as a copy of the first one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub struct ForkRequest {
+    pub(crate) from: SessionKey,
+    pub(crate) to: SessionKey,
+    pub(crate) at: Option<CheckpointId>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) name: Option<SessionName>,
+}
+
+impl ForkRequest {
+    /// Forks the whole conversation of a key into another key of the same agent, to be continued in this folder.
+    pub fn new(from: SessionKey, to: SessionKey, cwd: impl Into<PathBuf>) -> Self {
+        Self { from, to, at: None, cwd: cwd.into(), name: None }
+    }
+
+    /// Keeps no more than there was at a checkpoint of the original's key.
+    pub const fn at(mut self, checkpoint: CheckpointId) -> Self {
+        self.at = Some(checkpoint);
+        self
+    }
+
+    /// Names the new conversation for people.
+    pub fn named(mut self, name: SessionName) -> Self {
+        self.name = Some(name);
+        self
+    }
+}
+
+/// A fork that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Forked {
+    /// The session of the new key.
+    pub session: NativeId,
+    /// The original, which stays in force in its own key.
+    pub of: NativeId,
+    /// Prompts in both.
+    pub kept: u64,
+    /// The number of the event in the new key's audit log.
+    pub audit_seq: Option<AuditSeq>,
+    /// What did not spoil it.
+    pub warnings: Vec<Warning>,
+}
+
+/// A conversation that was put aside for a new one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cleared {
+    /// The session that was in force; it can be rejoined. `None`: there was none, and nothing was done.
+    pub session: Option<NativeId>,
+    /// The number of the event in the audit log.
+    pub audit_seq: Option<AuditSeq>,
+    /// What did not spoil it.
+    pub warnings: Vec<Warning>,
+}
+
+/// A conversation of before that is in force again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rejoined {
+    /// The session.
+    pub session: NativeId,
+    /// The one that was in force; it can be rejoined.
+    pub set_aside: Option<NativeId>,
+    /// The number of the event in the audit log.
+    pub audit_seq: Option<AuditSeq>,
+    /// What did not spoil it.
+    pub warnings: Vec<Warning>,
+}
