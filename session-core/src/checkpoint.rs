@@ -93,6 +93,38 @@ pub enum LeftOutWhy {
     Ours,
 }
 
+impl LeftOutWhy {
+    /// The stable word for it.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Ignored => "ignored",
+            Self::GitDir => "git_dir",
+            Self::TooLarge { .. } => "too_large",
+            Self::Special => "special",
+            Self::OtherFileSystem => "other_file_system",
+            Self::Unreadable => "unreadable",
+            Self::Unsteady => "unsteady",
+            Self::Ours => "ours",
+        }
+    }
+}
+
+impl fmt::Display for LeftOutWhy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ignored => f.write_str("ignored"),
+            Self::GitDir => f.write_str("git's own"),
+            Self::TooLarge { bytes } => write!(f, "{bytes} bytes are too many"),
+            Self::Special => f.write_str("no file"),
+            Self::OtherFileSystem => f.write_str("on another file system"),
+            Self::Unreadable => f.write_str("may not be read"),
+            Self::Unsteady => f.write_str("was being written"),
+            Self::Ours => f.write_str("the store"),
+        }
+    }
+}
+
 /// Whether a checkpoint can be gone back to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

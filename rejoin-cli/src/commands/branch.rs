@@ -42,7 +42,7 @@ pub(crate) async fn fork(args: &args::Fork, world: &World, out: &mut Output) -> 
             session: Some(forked.session.to_string()),
             before: Some(forked.of.to_string()),
             turns: Some(forked.kept),
-            audit_seq: forked.audit_seq.map(rejoin::AuditSeq::get),
+            audit_seq: forked.audit_seq.map(|seq| seq.0),
             warnings: forked.warnings.iter().map(ToString::to_string).collect(),
         });
     }
@@ -59,7 +59,7 @@ pub(crate) async fn clear(args: &args::Clear, world: &World, out: &mut Output) -
             session: None,
             before: cleared.session.as_ref().map(ToString::to_string),
             turns: None,
-            audit_seq: cleared.audit_seq.map(rejoin::AuditSeq::get),
+            audit_seq: cleared.audit_seq.map(|seq| seq.0),
             warnings: cleared.warnings.iter().map(ToString::to_string).collect(),
         });
     }
@@ -82,7 +82,7 @@ pub(crate) async fn rebind(args: &args::Rebind, world: &World, out: &mut Output)
             session: Some(rejoined.session.to_string()),
             before: rejoined.set_aside.as_ref().map(ToString::to_string),
             turns: None,
-            audit_seq: rejoined.audit_seq.map(rejoin::AuditSeq::get),
+            audit_seq: rejoined.audit_seq.map(|seq| seq.0),
             warnings: rejoined.warnings.iter().map(ToString::to_string).collect(),
         });
     }

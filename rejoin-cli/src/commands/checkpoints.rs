@@ -43,12 +43,12 @@ pub(crate) struct CheckpointJson {
 #[derive(Debug, Serialize)]
 pub(crate) struct LeftOutJson {
     path: String,
-    why: String,
+    why: &'static str,
 }
 
 impl From<&rejoin::core::LeftOut> for LeftOutJson {
     fn from(left: &rejoin::core::LeftOut) -> Self {
-        Self { path: left.path.to_string(), why: left.why.to_string() }
+        Self { path: left.path.to_string(), why: left.why.code() }
     }
 }
 

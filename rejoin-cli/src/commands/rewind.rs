@@ -228,7 +228,7 @@ fn done(key: &SessionKey, rewound: &Rewound, out: &mut Output) -> Result<(), Fai
             not_covered: Vec::new(),
             not_covered_count: None,
             conversation: (&rewound.conversation).into(),
-            audit_seq: rewound.audit_seq.map(rejoin::AuditSeq::get),
+            audit_seq: rewound.audit_seq.map(|seq| seq.0),
             warnings: rewound.warnings.iter().map(ToString::to_string).collect(),
         })?;
         return match rewound.outcome {
