@@ -6,8 +6,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::going_back;
 use crate::runs;
 use crate::schema::{DOCUMENTS, Field, PARTS, Shape};
+use crate::schema_back::BACK;
 use crate::support::Machine;
 use crate::support::sessions::{CODEX, Claude, LOGIN};
 
@@ -113,6 +115,7 @@ fn samples() -> Vec<(&'static str, Value)> {
     all.push(("explain", on_agent(&["explain", "issue-42"])));
     all.push(("sweep", on_agent(&["sweep", "--dry-run", "--live", "x", "--grace", "0s"])));
     all.push(("doctor", on_agent(&["--store", agent.store().to_str().unwrap(), "doctor"])));
+    all.extend(going_back::samples());
     all.push(("close", on_agent(&["close", "issue-42"])));
     all.push(("explain", on_agent(&["explain", "issue-42"])));
     all
@@ -122,7 +125,8 @@ fn samples() -> Vec<(&'static str, Value)> {
 fn every_document_has_the_fields_that_the_page_names_and_no_other() {
     let mut seen_ever = BTreeMap::<&str, BTreeSet<String>>::new();
     for (name, document) in samples() {
-        let all = fields(shape(DOCUMENTS, name));
+        let all =
+            fields(shape(if BACK.iter().any(|shape| shape.name == name) { BACK } else { DOCUMENTS }, name));
         assert_eq!(document["schema"], 1, "{document}");
         assert!(document["command"].is_string(), "{document}");
         let mut seen = Vec::new();
@@ -143,7 +147,8 @@ fn every_document_has_the_fields_that_the_page_names_and_no_other() {
         seen_ever.entry(name).or_default().extend(seen.into_iter().map(|(path, _)| path));
     }
     for (name, seen) in &seen_ever {
-        let all = fields(shape(DOCUMENTS, name));
+        let all =
+            fields(shape(if BACK.iter().any(|shape| shape.name == name) { BACK } else { DOCUMENTS }, name));
         // What a list may not hold is seen where the list has something.
         let never: Vec<_> = all
             .iter()
@@ -160,8 +165,10 @@ fn every_document_has_the_fields_that_the_page_names_and_no_other() {
 #[test]
 fn the_page_on_documents_is_rendered_from_their_fields() {
     let mut page = String::from(include_str!("json.md.head"));
-    for (title, shapes) in [("Documents", DOCUMENTS), ("Parts", PARTS)] {
-        write!(page, "\n## {title}\n").unwrap();
+    for (title, shapes) in [("Documents", DOCUMENTS), ("", BACK), ("Parts", PARTS)] {
+        if !title.is_empty() {
+            write!(page, "\n## {title}\n").unwrap();
+        }
         for Shape { name, about, parts, fields } in shapes {
             write!(page, "\n### {name}\n\n{about}\n\n| field | type | |\n|---|---|---|\n").unwrap();
             for (prefix, part) in *parts {

@@ -9,6 +9,8 @@ while [ $# -gt 0 ]; do
     shift
 done
 IFS= read -r prompt
+# What the agent does to the work tree.
+case "$prompt" in "do: "*) eval "${prompt#do: }" ;; esac
 folder=$(pwd -P | sed 's/[^A-Za-z0-9]/-/g')
 file=${CLAUDE_CONFIG_DIR:-$HOME/.claude}/projects/$folder/$id.jsonl
 if [ -n "$resumed" ] && [ ! -f "$file" ]; then

@@ -1,0 +1,175 @@
+//! `checkpoints`, `diff`, `rewind`, `undo`, `fork`, `clear` and `rebind`, with an agent that a script plays.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::Value;
+
+use crate::runs::{machine, rejoin, run};
+use crate::support::{Machine, Said};
+
+/// A mailbox with two prompts that change files by shell, and a file of a person's.
+fn worked() -> Machine {
+    let machine = machine();
+    fs::write(machine.project.join("a.txt"), "one\n").unwrap();
+    fs::write(machine.project.join("c.txt"), "kept\n").unwrap();
+    run(&machine, &[], "do: echo two > a.txt; echo new > b.txt").ok();
+    run(&machine, &[], "do: rm c.txt; chmod 600 a.txt").ok();
+    machine
+}
+
+fn json(machine: &Machine, words: &[&str]) -> Value {
+    rejoin(machine, &[words, &["--json"]].concat()).ok().json()
+}
+
+fn text(machine: &Machine, name: &str) -> Option<String> {
+    fs::read_to_string(machine.project.join(name)).ok()
+}
+
+fn mode(machine: &Machine, name: &str) -> u32 {
+    fs::metadata(machine.project.join(name)).unwrap().permissions().mode() & 0o777
+}
+
+/// Documents of these commands, by the shape that they have.
+pub(crate) fn samples() -> Vec<(&'static str, Value)> {
+    let machine = worked();
+    let socket = std::os::unix::net::UnixListener::bind(machine.project.join("socket")).unwrap();
+    run(&machine, &[], "do: mkdir d").ok();
+    drop(socket);
+    let mut all = vec![
+        ("checkpoints", json(&machine, &["checkpoints", "issue-42", "--all"])),
+        ("diff", json(&machine, &["diff", "issue-42"])),
+    ];
+    let first = all[0].1["checkpoints"][0]["id"].as_str().unwrap().to_owned();
+    all.push(("diff", json(&machine, &["diff", "issue-42", &first])));
+    fs::write(machine.project.join("a.txt"), "mine\n").unwrap();
+    fs::write(machine.project.join("mine.txt"), "mine\n").unwrap();
+    all.push(("rewind", json(&machine, &["rewind", "issue-42", "-n", "3", "--dry-run"])));
+    let partial = rejoin(&machine, &["rewind", "issue-42", "-n", "3", "--json"]);
+    assert_eq!(partial.code, 1, "{partial:?}");
+    all.push(("rewind", partial.json()));
+    all.push(("rewind", json(&machine, &["undo", "issue-42"])));
+    all.push(("rewind", json(&machine, &["rewind", "issue-42"])));
+    all.push(("fork", json(&machine, &["fork", "issue-42", "other"])));
+    all.push(("fork", json(&machine, &["clear", "issue-42"])));
+    all
+}
+
+#[test]
+fn what_shell_did_is_taken_back_and_the_taking_back_too() {
+    let machine = worked();
+    let preview = rejoin(&machine, &["rewind", "issue-42", "-n", "2", "--dry-run"]).ok();
+    assert!(preview.stdout.contains("  M a.txt\n  D b.txt\n  A c.txt\n"), "{preview:?}");
+    assert_eq!(text(&machine, "a.txt").as_deref(), Some("two\n"), "nothing was done");
+
+    let done = rejoin(&machine, &["rewind", "issue-42", "-n", "2"]).ok();
+    assert!(done.stdout.contains("3 paths put back"), "{done:?}");
+    let all = |machine: &Machine| ["a.txt", "b.txt", "c.txt"].map(|name| text(machine, name));
+    assert_eq!(all(&machine), [Some("one\n".to_owned()), None, Some("kept\n".to_owned())]);
+    assert_eq!(mode(&machine, "a.txt"), 0o644);
+
+    rejoin(&machine, &["undo", "issue-42"]).ok();
+    assert_eq!(all(&machine), [Some("two\n".to_owned()), Some("new\n".to_owned()), None]);
+    assert_eq!(mode(&machine, "a.txt"), 0o600);
+}
+
+#[test]
+fn the_next_run_knows_the_kept_turns_alone() {
+    let machine = worked();
+    rejoin(&machine, &["rewind", "issue-42"]).ok();
+    let next = run(&machine, &["--json"], "go on").ok().json();
+    assert_eq!((&next["text"], &next["resumed"]), (&"prompt 2: go on".into(), &true.into()), "{next}");
+    rejoin(&machine, &["rewind", "issue-42", "-n", "2"]).ok();
+    let next = run(&machine, &["--json"], "anew").ok().json();
+    assert_eq!((&next["text"], &next["resumed"]), (&"prompt 1: anew".into(), &false.into()), "{next}");
+}
+
+#[test]
+fn a_part_alone_goes_back_and_what_goes_apart_is_said() {
+    let machine = worked();
+    let files = rejoin(&machine, &["rewind", "issue-42", "--only", "files"]).ok();
+    assert!(files.stdout.contains("still tells of 1 prompt"), "{files:?}");
+    assert_eq!(text(&machine, "c.txt").as_deref(), Some("kept\n"));
+    assert_eq!(run(&machine, &[], "go on").ok().stdout, "prompt 3: go on\n");
+    let talk = rejoin(&machine, &["rewind", "issue-42", "--only", "conversation"]).ok();
+    assert!(talk.stdout.contains("0 paths put back"), "{talk:?}");
+    assert_eq!(run(&machine, &[], "once more").ok().stdout, "prompt 3: once more\n");
+}
+
+#[test]
+fn what_somebody_else_changed_stays_unless_it_is_said() {
+    let machine = worked();
+    fs::write(machine.project.join("a.txt"), "mine\n").unwrap();
+    fs::write(machine.project.join("mine.txt"), "mine\n").unwrap();
+    let partial = rejoin(&machine, &["rewind", "issue-42", "-n", "2"]);
+    assert_eq!(partial.code, 1, "{partial:?}");
+    assert!(partial.stderr.contains("a.txt: somebody else changed it, too"), "{partial:?}");
+    assert_eq!(text(&machine, "a.txt").as_deref(), Some("mine\n"));
+    rejoin(&machine, &["undo", "issue-42"]).ok();
+    let done = rejoin(&machine, &["rewind", "issue-42", "-n", "2", "--overwrite"]).ok();
+    assert!(done.stdout.contains("3 paths put back"), "{done:?}");
+    assert_eq!(text(&machine, "a.txt").as_deref(), Some("one\n"));
+    assert_eq!(text(&machine, "mine.txt").as_deref(), Some("mine\n"));
+}
+
+#[test]
+fn a_checkpoint_is_named_by_the_beginning_of_its_id() {
+    let machine = worked();
+    let listed = json(&machine, &["checkpoints", "issue-42"]);
+    let all = listed["checkpoints"].as_array().unwrap();
+    assert_eq!(all.len(), 2, "{listed}");
+    assert_eq!(all[0]["prompt"], "do: echo two > a.txt; echo new > b.txt");
+    let first = &all[0]["id"].as_str().unwrap()[..8];
+    let shown = rejoin(&machine, &["checkpoints", "issue-42@claude"]).ok();
+    assert!(shown.stdout.lines().nth(1).unwrap().starts_with(first), "{shown:?}");
+    let diff = rejoin(&machine, &["diff", "issue-42", first, "--patch"]).ok();
+    assert!(diff.stdout.starts_with("M a.txt\n"), "{diff:?}");
+    assert!(diff.stdout.contains("  -one\n  +two\n") && diff.stdout.contains("A b.txt\n"), "{diff:?}");
+    rejoin(&machine, &["rewind", "issue-42", "--to", first]).ok();
+    assert_eq!(text(&machine, "a.txt").as_deref(), Some("one\n"));
+    for (word, code) in [("", 2), ("zzzz", 3)] {
+        let said = rejoin(&machine, &["rewind", "issue-42", "--to", word]);
+        assert_eq!(said.code, code, "{said:?}");
+    }
+}
+
+#[test]
+fn a_fork_goes_its_own_way_and_a_clear_can_be_taken_up_again() {
+    let machine = worked();
+    let fork = json(&machine, &["fork", "issue-42", "second"]);
+    assert_eq!(fork["turns"], 2, "{fork}");
+    let on = |mailbox: &str, prompt: &str| {
+        rejoin(&machine, &["run", "-m", mailbox, "-a", "claude", "--", prompt]).ok().stdout
+    };
+    assert_eq!(on("second", "beside"), "prompt 3: beside\n");
+    assert_eq!(on("issue-42", "as before"), "prompt 3: as before\n");
+
+    let cleared = json(&machine, &["clear", "issue-42"]);
+    let session = cleared["before"].as_str().unwrap();
+    assert_eq!(on("issue-42", "anew"), "prompt 1: anew\n");
+    rejoin(&machine, &["rebind", "issue-42", session]).ok();
+    assert_eq!(on("issue-42", "back"), "prompt 4: back\n");
+    let taken = rejoin(&machine, &["fork", "issue-42", "second"]);
+    assert_eq!(taken.code, 7, "{taken:?}");
+}
+
+#[test]
+fn what_is_not_there_is_told() {
+    let machine = worked();
+    let code = |words: &[&str]| -> Said { rejoin(&machine, words) };
+    for (words, expected) in [
+        (&["checkpoints", "nobody"][..], 3),
+        (&["rewind", "issue-42", "-n", "9"], 7),
+        (&["undo", "issue-42"], 3),
+        (&["rebind", "issue-42", "nothing"], 3),
+        (&["rewind", "issue-42", "-n", "0"], 7),
+    ] {
+        let said = code(words);
+        assert_eq!(said.code, expected, "{words:?}: {said:?}");
+        assert!(said.stderr.starts_with("rejoin: "), "{said:?}");
+    }
+    // One that was made without checkpoints cannot be taken back.
+    let words = ["run", "-m", "bare", "-a", "claude", "--no-checkpoints", "--", "do: echo x > x.txt"];
+    rejoin(&machine, &words).ok();
+    assert_eq!(code(&["rewind", "bare"]).code, 7);
+}

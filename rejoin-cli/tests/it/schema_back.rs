@@ -1,0 +1,118 @@
+//! The documents of going back.
+
+use crate::schema::Shape;
+
+/// A key in a document.
+const MAILBOX: (&str, &str, &str) = ("key.mailbox", "string", "the mailbox");
+const AGENT: (&str, &str, &str) = ("key.agent", "string", "the agent");
+
+pub(crate) const BACK: &[Shape] = &[
+    Shape {
+        name: "checkpoints",
+        about: "`rejoin checkpoints`, oldest first.",
+        parts: &[],
+        fields: &[
+            MAILBOX,
+            AGENT,
+            ("checkpoints[].id", "string", "a checkpoint"),
+            (
+                "checkpoints[].moment",
+                "string",
+                "`before_run`, `after_run`, `before_rewind`, `after_rewind`, `asked`; without `--all`, only those to go back to",
+            ),
+            ("checkpoints[].step", "string", "the run, or the rewind"),
+            ("checkpoints[].at", "time", "when it was taken"),
+            ("checkpoints[].root", "string", "the top of the work tree"),
+            ("checkpoints[].prompt", "string?", "the beginning of the prompt"),
+            ("checkpoints[].session", "string?", "the session then"),
+            ("checkpoints[].turns", "number?", "prompts in it then"),
+            ("checkpoints[].files", "number", "files and links that it covers"),
+            ("checkpoints[].bytes", "number", "their bytes"),
+            ("checkpoints[].left_out[].path", "string", "what it does not cover"),
+            (
+                "checkpoints[].left_out[].why",
+                "string",
+                "`ignored`, `git_dir`, `too_large`, `special`, `other_file_system`, `unreadable`, `unsteady`, `ours`",
+            ),
+            ("checkpoints[].left_out_count", "number", "how many there are in all"),
+            ("checkpoints[].damaged", "string?", "why it cannot be gone back to"),
+        ],
+    },
+    Shape {
+        name: "diff",
+        about: "`rejoin diff`, in the order of paths.",
+        parts: &[],
+        fields: &[
+            MAILBOX,
+            AGENT,
+            ("from", "string", "the checkpoint"),
+            ("to", "string", "the other one; `now`: the tree as it is"),
+            ("changes[].path", "string", "the path within the tree"),
+            ("changes[].change", "string", "`added`, `removed`, `changed`, `mode`, `replaced`"),
+            ("changes[].before", "object?", "what stood there"),
+            ("changes[].before.kind?", "string", "`file`, `link`, `folder`"),
+            ("changes[].before.mode?", "number", "its permissions"),
+            ("changes[].before.bytes?", "number", "its size"),
+            ("changes[].after", "object?", "what stands there"),
+            ("changes[].after.kind?", "string", "`file`, `link`, `folder`"),
+            ("changes[].after.mode?", "number", "its permissions"),
+            ("changes[].after.bytes?", "number", "its size"),
+        ],
+    },
+    Shape {
+        name: "rewind",
+        about: "`rejoin rewind` and `rejoin undo`.",
+        parts: &[],
+        fields: &[
+            MAILBOX,
+            AGENT,
+            ("dry_run", "bool", "whether nothing was changed"),
+            ("outcome", "string", "`done`, `partial`; of a dry run `would_be_done`, `would_be_refused`"),
+            ("target", "string", "the checkpoint that it goes back to"),
+            ("undo", "string?", "the checkpoint that was taken before"),
+            ("restored[]", "string", "paths that are as at the target now"),
+            ("restore[]?", "any", "of a dry run: what would change, as in `diff`"),
+            ("conflicts[]", "string", "paths that somebody else changed, too"),
+            ("left_alone[]", "string", "paths that only somebody else changed"),
+            ("left[].path", "string?", "what did not go back"),
+            ("left[].why", "string", "why"),
+            ("dropped[].checkpoint", "string", "the checkpoint before a prompt that is taken back"),
+            ("dropped[].prompt", "string?", "the beginning of that prompt"),
+            ("regained[].checkpoint", "string", "the checkpoint before a prompt that comes back"),
+            ("regained[].prompt", "string?", "the beginning of that prompt"),
+            (
+                "unended[]",
+                "string",
+                "runs whose runner died: what changed until the next one counts as theirs",
+            ),
+            ("not_covered[].path", "string", "of a dry run: what stays as it is, as no checkpoint covers it"),
+            ("not_covered[].why", "string", "why, as in `checkpoints`"),
+            ("not_covered_count", "number?", "how many there are in all"),
+            (
+                "conversation.act",
+                "string",
+                "`stays`, `branch`, `fresh`, `rebind`, `unsupported`, `not_recorded`",
+            ),
+            ("conversation.session", "string?", "the session that is in force then"),
+            ("conversation.of", "string?", "the session that a branch is made of"),
+            ("conversation.turns", "number?", "prompts that are kept"),
+            ("conversation.reason", "string?", "why it cannot go back"),
+            ("audit_seq", "number?", "the number of its event in the audit log"),
+            ("warnings[]", "string", "what did not spoil it"),
+        ],
+    },
+    Shape {
+        name: "fork",
+        about: "`rejoin fork`, `rejoin clear` and `rejoin rebind`.",
+        parts: &[],
+        fields: &[
+            MAILBOX,
+            AGENT,
+            ("session", "string?", "the session that is in force now"),
+            ("before", "string?", "the original of a fork; else the session that was in force"),
+            ("turns", "number?", "prompts in a fork"),
+            ("audit_seq", "number?", "the number of its event in the audit log"),
+            ("warnings[]", "string", "what did not spoil it"),
+        ],
+    },
+];
