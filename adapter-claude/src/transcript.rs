@@ -1,5 +1,6 @@
 //! The session files: where they lie, and what a line of them is.
 
+mod branch;
 mod entry;
 mod facts;
 mod json;
@@ -13,8 +14,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use session_core::history::{Entry, FileKind, FolderKind, LineFacts, SessionFile, SessionRoot};
 use session_core::{
-    Below, EnvMap, LiveSession, NativeId, Places, RecordFacts, RecordKind, Said, SessionQuery, Speaker,
-    TranscriptFormat,
+    Below, Carried, EnvMap, Heir, LiveSession, NativeId, Places, RecordFacts, RecordKind, Said, Seam, Seed,
+    SessionQuery, Speaker, TranscriptFormat,
 };
 
 use crate::state::{CONFIG_DIR, config_dir};
@@ -219,6 +220,28 @@ impl TranscriptFormat for ClaudeTranscripts {
     /// What the model noted of the project.
     fn shared(&self, file: &Path) -> Vec<PathBuf> {
         vec![file.with_file_name("memory")]
+    }
+
+    fn new_id(&self, seed: &Seed) -> Option<NativeId> {
+        Some(NativeId::new(seed.random_id()))
+    }
+
+    fn seam(&self, line: &[u8]) -> Seam {
+        branch::seam(line)
+    }
+
+    fn carried(&self, line: &[u8], heir: &Heir<'_>) -> Carried {
+        branch::carried(line, heir)
+    }
+
+    /// With its belongings, the copies of files that the agent made before it edited them (2.1.50 to 2.1.332).
+    fn heirlooms(&self, file: &Path, branch: &Path) -> Vec<(PathBuf, PathBuf)> {
+        let copies = |file: &Path| {
+            let projects = file.parent()?.parent().filter(|folder| folder.ends_with("projects"))?;
+            Some(projects.with_file_name("file-history").join(file.file_stem()?))
+        };
+        let belongings = self.belongings(file).into_iter().zip(self.belongings(branch));
+        belongings.chain(copies(file).zip(copies(branch))).collect()
     }
 
     /// 2.1.197 and 2.1.332 keep a note there while they run; one that was killed leaves it behind.

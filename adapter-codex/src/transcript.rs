@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use session_core::history::{Entry, FileKind, HistoryBase, LineFacts, SessionFile, SessionRoot, Title};
 use session_core::{
-    Below, EnvMap, NativeId, Places, RecordFacts, RecordKind, Said, SessionQuery, Speaker, TranscriptFormat,
+    Below, Carried, EnvMap, Heir, NativeId, Places, RecordFacts, RecordKind, Said, Seam, Seed, SessionQuery,
+    Speaker, TranscriptFormat,
 };
 
 use self::record::Record;
 use crate::state::{HOME, home};
 use crate::wire::Text;
 
+mod branch;
 mod entry;
 mod facts;
 mod glance;
@@ -161,6 +163,27 @@ impl TranscriptFormat for CodexTranscripts {
 
     fn entry(&self, line: &[u8]) -> Option<Entry> {
         entry::entry(line)
+    }
+
+    fn new_id(&self, seed: &Seed) -> Option<NativeId> {
+        Some(NativeId::new(seed.timed_id()))
+    }
+
+    /// By the time in UTC: nobody here knows the local one, and no version reads it out of the name.
+    fn new_path(&self, query: &SessionQuery<'_>, seed: &Seed) -> Option<PathBuf> {
+        let mut folder = self.home(query.state_dir)?.join(SESSIONS);
+        let now = seed.now.to_string();
+        let (date, time) = (now.get(..10)?, now.get(11..19)?);
+        folder.extend(date.split('-'));
+        Some(folder.join(format!("rollout-{date}T{}-{}.jsonl", time.replace(':', "-"), query.id)))
+    }
+
+    fn seam(&self, line: &[u8]) -> Seam {
+        branch::seam(line)
+    }
+
+    fn carried(&self, line: &[u8], heir: &Heir<'_>) -> Carried {
+        branch::carried(line, heir)
     }
 
     fn record(&self, line: &[u8]) -> Option<RecordFacts> {

@@ -134,6 +134,11 @@ impl<'a> Fields<'a> {
         self.0.contains_key(name)
     }
 
+    /// A field as it is written.
+    pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
+        self.0.get(name).map(|value| value.get())
+    }
+
     pub(crate) fn borrowed<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.0.get(name)?.get()).ok()
     }

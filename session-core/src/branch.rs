@@ -13,8 +13,8 @@ pub struct Spot {
     pub native_id: NativeId,
     /// Prompts in it, as an [`Inspection`](crate::Inspection) counts them. Zero: nobody could look.
     pub turns: u64,
-    /// The size of its file in bytes, as an [`Inspection`](crate::Inspection) tells it. It is of use where the file is one that the
-    /// agent only appends to.
+    /// The size of its file in bytes, where it is a file that the agent only appends to. With it, what was written behind the
+    /// last turn and belongs to no prompt is told from what belongs to the next; without it, the records go by their kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
@@ -32,6 +32,65 @@ pub struct BranchOrder<'a> {
     pub seed: uuid::Uuid,
     /// The present time.
     pub now: Timestamp,
+}
+
+/// What a new session's id is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seed {
+    /// A random id.
+    pub random: uuid::Uuid,
+    /// The present time.
+    pub now: Timestamp,
+}
+
+impl Seed {
+    /// An id of random digits, in groups of 8-4-4-4-12.
+    #[must_use]
+    pub fn random_id(&self) -> String {
+        uuid::Builder::from_random_bytes(self.random.into_bytes()).into_uuid().hyphenated().to_string()
+    }
+
+    /// One that begins with the time, so that later ones sort behind it (version 7).
+    #[must_use]
+    pub fn timed_id(&self) -> String {
+        let mut random = [0; 10];
+        random.copy_from_slice(&self.random.as_bytes()[6..]);
+        let millis = u64::try_from(self.now.as_millis()).unwrap_or_default();
+        uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().hyphenated().to_string()
+    }
+}
+
+/// Whose records a branch gets, and whose they become.
+#[derive(Debug, Clone, Copy)]
+pub struct Heir<'a> {
+    /// The original.
+    pub from: &'a NativeId,
+    /// The branch.
+    pub to: &'a NativeId,
+}
+
+/// What becomes of a record in a branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Carried {
+    /// It is kept to the byte.
+    AsItIs,
+    /// This line takes its place.
+    Anew(Vec<u8>),
+    /// It is left out, as what was granted for the original alone.
+    LeftOut,
+}
+
+/// How a record stands between two turns: what is written for a prompt before the prompt itself goes with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Seam {
+    /// A turn begins with it: what stands between it and the next prompt goes with that, whatever it is.
+    Opens,
+    /// It goes with the next prompt where only such stand between them.
+    Leads,
+    /// It goes with what stands around it.
+    Within,
+    /// It goes with the turn before.
+    Closes,
 }
 
 /// A branch that was made.

@@ -4,8 +4,9 @@
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
+use crate::branch::{Carried, Heir, Seam, Seed};
 use crate::history::{Entry, FolderKind, HistoryBase, LineFacts, SessionFile, SessionRoot, Title};
-use crate::{NativeId, Said, SessionQuery};
+use crate::{NativeId, Said, SessionQuery, Version};
 
 /// Where a session's file may lie, best first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -204,6 +205,36 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
     /// What lies beside a session's file, there or not, and belongs to all sessions of the folder.
     fn shared(&self, _file: &Path) -> Vec<PathBuf> {
         Vec::new()
+    }
+
+    /// The id of a new session. `None`: sessions of this format are not made from here.
+    fn new_id(&self, _seed: &Seed) -> Option<NativeId> {
+        None
+    }
+
+    /// Where the file of a new session belongs. `None`: nobody can tell.
+    fn new_path(&self, query: &SessionQuery<'_>, _seed: &Seed) -> Option<PathBuf> {
+        self.places(query).exact.into_iter().next()
+    }
+
+    /// How a record stands between two turns. Total over all bytes.
+    fn seam(&self, _line: &[u8]) -> Seam {
+        Seam::Within
+    }
+
+    /// What becomes of a record in a branch. Total over all bytes: what is no record stays as it is.
+    fn carried(&self, _line: &[u8], _heir: &Heir<'_>) -> Carried {
+        Carried::AsItIs
+    }
+
+    /// What lies beside a session's file and goes with a branch of it: from where, there or not, and to where.
+    fn heirlooms(&self, file: &Path, branch: &Path) -> Vec<(PathBuf, PathBuf)> {
+        self.belongings(file).into_iter().zip(self.belongings(branch)).collect()
+    }
+
+    /// Why no branch can be made in the agent's own place. `None`: it can.
+    fn keeps_branches_out(&self, _version: Option<&Version>) -> Option<&'static str> {
+        None
     }
 
     /// The folder in which the agent notes which processes have which session open.

@@ -45,7 +45,7 @@ pub use agent::{
 };
 pub use async_trait::async_trait;
 pub use audit::{AttemptNote, AuditEntry, AuditEvent, AuditSeq};
-pub use branch::{Branch, BranchOrder, BranchRefusal, Branched, Spot};
+pub use branch::{Branch, BranchOrder, BranchRefusal, Branched, Carried, Heir, Seam, Seed, Spot};
 pub use cancel::Cancel;
 pub use catalog::{Inspection, Mend, Presence, SessionCatalog, SessionQuery};
 pub use checkpoint::{

@@ -11,10 +11,11 @@ use session_core::history::{
     TranscriptPage,
 };
 use session_core::{
-    Conversation, Foreseen, Inspection, Mend, NativeId, Places, RelocateOrder, Relocated, SessionCatalog,
-    SessionQuery, TranscriptFormat, async_trait,
+    Branch, BranchOrder, Branched, Conversation, Foreseen, Inspection, Mend, NativeId, Places, RelocateOrder,
+    Relocated, SessionCatalog, SessionQuery, TranscriptFormat, async_trait,
 };
 
+use crate::branch::{self, branch};
 use crate::filed::folder_of;
 use crate::find::{Found, find};
 use crate::inspect::look;
@@ -243,6 +244,35 @@ impl<F: TranscriptFormat> SessionCatalog for FileCatalog<F> {
         let path = order.from.clone();
         let seen = tokio::task::spawn_blocking(move || foresee(&*format, &order)).await;
         seen.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(|error| failed(&path, error))
+    }
+
+    /// What lies beside the original, as outputs of tools and what helpers said, is copied whole.
+    ///
+    /// # Errors
+    /// [`CatalogError`] for input/output errors; what was written by then is removed.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the work running to its end on the blocking pool: it is done whole, or not at all.
+    async fn branch(&self, order: BranchOrder<'_>) -> Result<Branched, CatalogError> {
+        let (format, limit, order) = (Arc::clone(&self.format), self.search_limit, branch::Order::of(&order));
+        let place = order.place();
+        let done = tokio::task::spawn_blocking(move || branch(&*format, &order, limit)).await;
+        let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let done = done.map_err(|error| failed(&place, error))?;
+        tracing::info!(?done, "a session was to be branched");
+        Ok(done)
+    }
+
+    /// # Errors
+    /// [`CatalogError`] when it is still there.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the work running to its end on the blocking pool.
+    async fn prune(&self, order: BranchOrder<'_>, made: &Branch) -> Result<(), CatalogError> {
+        let (format, order, made) = (Arc::clone(&self.format), branch::Order::of(&order), made.clone());
+        let path = made.path.clone();
+        let done = tokio::task::spawn_blocking(move || branch::prune(&*format, &order, &made)).await;
+        done.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(|error| failed(&path, error))
     }
 
     fn is_filed_in(&self, source: &SessionSource, folder: &Path) -> Option<bool> {

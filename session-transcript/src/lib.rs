@@ -4,6 +4,7 @@
 #[cfg(test)]
 extern crate self as session_transcript;
 
+mod branch;
 mod buffer;
 mod catalog;
 mod filed;

@@ -14,8 +14,8 @@ use session_core::{
 use crate::find::{Found, find, options};
 use crate::mend::{create, names, stays_in, sync_folder};
 use crate::scan::{READ_LIMIT, scan};
-use live::owner;
-use steps::Journal;
+pub(crate) use live::owner;
+pub(crate) use steps::{Journal, conflict};
 
 /// An order that lives as long as the work.
 #[derive(Debug)]
@@ -302,7 +302,7 @@ fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 #[cfg(unix)]
-fn is_same(one: &Metadata, other: &Metadata) -> bool {
+pub(crate) fn is_same(one: &Metadata, other: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
 
     (one.dev(), one.ino()) == (other.dev(), other.ino())
@@ -310,7 +310,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
 
 /// There is no number to compare.
 #[cfg(not(unix))]
-fn is_same(one: &Metadata, other: &Metadata) -> bool {
+pub(crate) fn is_same(one: &Metadata, other: &Metadata) -> bool {
     one.len() == other.len() && one.modified().ok() == other.modified().ok()
 }
 

@@ -99,6 +99,8 @@ pub(crate) struct Rules {
     pub(crate) reach: Reach,
     /// Whether a session can be forked.
     pub(crate) forks: bool,
+    /// Whether a branch of a session can be made in the agent's own place.
+    pub(crate) branches_at_home: bool,
     /// An id of the right shape that no session has.
     pub(crate) unknown_id: &'static str,
     /// A text that is no id of this agent.

@@ -68,6 +68,7 @@ impl AgentUnderTest for Claude {
         Rules {
             reach,
             forks: true,
+            branches_at_home: true,
             unknown_id: "00000000-2222-4222-8222-222222222222",
             malformed_id: "nope",
             commands: &["/clear", "/nosuchcommand and more", "/compact"],

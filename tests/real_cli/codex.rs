@@ -84,6 +84,7 @@ impl AgentUnderTest for CodexCli {
             reach: Reach::Anywhere,
             // Out of another state dir, no version forks: it knows of the sessions in its own home.
             forks: false,
+            branches_at_home: true,
             unknown_id: "11111111-2222-4333-8444-555555555555",
             malformed_id: "nope",
             commands: &["/compact", "/new", "resume --last"],

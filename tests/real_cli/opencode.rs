@@ -139,6 +139,7 @@ impl AgentUnderTest for OpencodeCli {
                 () => Reach::Anywhere,
             },
             forks: per_session,
+            branches_at_home: false,
             unknown_id: "ses_00000000000000000000000000000000",
             malformed_id: "nope",
             commands: &["/compact", "/init", "!ls", "@README.md what is it"],

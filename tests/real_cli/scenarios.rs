@@ -1,5 +1,6 @@
 //! What every agent must do under Rejoin, on every pinned version.
 
+mod branch;
 mod command;
 mod faults;
 mod files;
@@ -43,6 +44,9 @@ pub(crate) fn trials(cli: &Pinned) -> Vec<Trial> {
         trial!(cli, turns::fresh_resume_fork),
         trial!(cli, turns::usage_is_of_the_run),
         trial!(cli, turns::a_required_resume_is_refused_when_the_session_is_gone),
+        trial!(cli, branch::between_turns),
+        trial!(cli, branch::into_another_state_dir),
+        trial!(cli, branch::in_the_agents_own_place),
         trial!(cli, command::a_session_of_a_person),
         trial!(cli, command::a_mailbox_goes_on),
         trial!(cli, files::malformed_id),

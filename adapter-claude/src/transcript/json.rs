@@ -29,6 +29,11 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// How many bytes lie before it.
+    pub(super) const fn position(&self) -> usize {
+        self.at
+    }
+
     /// What lies between this place and a later one.
     pub(super) fn until(self, later: &Self) -> &'a [u8] {
         &self.text[self.at..later.at]

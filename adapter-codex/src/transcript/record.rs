@@ -27,6 +27,9 @@ pub(super) struct Record<'a> {
 pub(super) struct Payload<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Option<Text<'a>>,
+    /// `message` of a `response_item`
+    #[serde(borrow)]
+    pub(super) role: Option<Text<'a>>,
     /// `session_meta`, `turn_context`
     #[serde(borrow)]
     pub(super) cwd: Option<Text<'a>>,
@@ -112,6 +115,7 @@ impl<'a> Record<'a> {
         let kind = Some(fields.text("type")?);
         let payload = fields.inner("payload").map(|payload| Payload {
             kind: payload.text("type"),
+            role: payload.text("role"),
             cwd: payload.text("cwd"),
             id: payload.text("id"),
             history_mode: payload.text("history_mode"),

@@ -14,7 +14,7 @@ const NOTES: usize = 10_000;
 const NOTE_LIMIT: u64 = 64 * 1024;
 
 /// The process that has the session open. A note whose process is gone, or is another one by now, counts for nothing.
-pub(super) fn owner(format: &dyn TranscriptFormat, state_dir: Option<&Path>, id: &NativeId) -> Option<u32> {
+pub(crate) fn owner(format: &dyn TranscriptFormat, state_dir: Option<&Path>, id: &NativeId) -> Option<u32> {
     let notes = fs::read_dir(format.live_folder(state_dir)?).ok()?;
     let of_it = notes.take(NOTES).flatten().filter_map(|note| {
         let path = note.path();

@@ -14,11 +14,11 @@ const DEPTH: usize = 32;
 
 /// What was done.
 #[derive(Debug, Default)]
-pub(super) struct Journal {
+pub(crate) struct Journal {
     undo: Vec<Undo>,
     /// After so many steps, a test has it fail, or has it killed.
     #[cfg(test)]
-    pub(super) stop: Option<usize>,
+    pub(crate) stop: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Journal {
         Ok(())
     }
 
-    pub(super) fn made_folder(&mut self, path: &Path) -> io::Result<()> {
+    pub(crate) fn made_folder(&mut self, path: &Path) -> io::Result<()> {
         self.note(Undo::RemoveFolder(path.to_owned()))
     }
 
@@ -71,7 +71,7 @@ impl Journal {
         }
     }
 
-    pub(super) fn copy_tree(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+    pub(crate) fn copy_tree(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         if !from.is_dir() {
             return if fs::symlink_metadata(to).is_ok() { Ok(()) } else { self.copy_file(from, to) };
         }
@@ -103,7 +103,13 @@ impl Journal {
         self.note(Undo::RemoveFile(to.to_owned()))
     }
 
-    pub(super) fn undo(&mut self) -> io::Result<()> {
+    /// Gives a file that was written its name, never over another one.
+    pub(crate) fn put(&mut self, file: tempfile::NamedTempFile, to: &Path) -> io::Result<()> {
+        file.persist_noclobber(to).map_err(|error| error.error)?;
+        self.note(Undo::RemoveFile(to.to_owned()))
+    }
+
+    pub(crate) fn undo(&mut self) -> io::Result<()> {
         let mut failed = Ok(());
         while let Some(undo) = self.undo.pop() {
             let undone = match &undo {
@@ -124,7 +130,7 @@ impl Journal {
 }
 
 /// What of a file or folder cannot be put to a place. Nothing is changed.
-pub(super) fn conflict(way: Way, from: &Path, to: &Path) -> io::Result<Option<Refusal>> {
+pub(crate) fn conflict(way: Way, from: &Path, to: &Path) -> io::Result<Option<Refusal>> {
     conflict_within(way, from, to, DEPTH)
 }
 
