@@ -20,6 +20,11 @@ fn shape<'a>(shapes: &'a [Shape], name: &str) -> &'a Shape {
     shapes.iter().find(|shape| shape.name == name).unwrap_or_else(|| panic!("no {name}"))
 }
 
+/// The shape of a document.
+fn document_shape(name: &str) -> &'static Shape {
+    DOCUMENTS.iter().chain(BACK).find(|shape| shape.name == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
 /// All fields of a shape with those of its parts: path → type, and whether it may be left out.
 fn fields(shape: &Shape) -> BTreeMap<String, (&'static str, bool)> {
     let one = |(path, kind, _): &Field| {
@@ -125,8 +130,7 @@ fn samples() -> Vec<(&'static str, Value)> {
 fn every_document_has_the_fields_that_the_page_names_and_no_other() {
     let mut seen_ever = BTreeMap::<&str, BTreeSet<String>>::new();
     for (name, document) in samples() {
-        let all =
-            fields(shape(if BACK.iter().any(|shape| shape.name == name) { BACK } else { DOCUMENTS }, name));
+        let all = fields(document_shape(name));
         assert_eq!(document["schema"], 1, "{document}");
         assert!(document["command"].is_string(), "{document}");
         let mut seen = Vec::new();
@@ -147,8 +151,7 @@ fn every_document_has_the_fields_that_the_page_names_and_no_other() {
         seen_ever.entry(name).or_default().extend(seen.into_iter().map(|(path, _)| path));
     }
     for (name, seen) in &seen_ever {
-        let all =
-            fields(shape(if BACK.iter().any(|shape| shape.name == name) { BACK } else { DOCUMENTS }, name));
+        let all = fields(document_shape(name));
         // What a list may not hold is seen where the list has something.
         let never: Vec<_> = all
             .iter()
