@@ -101,6 +101,7 @@ pub mod transcript {
     feature = "adapter-claude",
     feature = "adapter-codex",
     feature = "adapter-opencode",
+    feature = "session-checkpoint",
     feature = "session-store-fs"
 ))]
 mod guides {
@@ -108,6 +109,8 @@ mod guides {
     mod mailbox {}
     #[doc = include_str!("../docs/guides/resume-paths.md")]
     mod resume_paths {}
+    #[doc = include_str!("../docs/guides/rewind.md")]
+    mod rewind {}
     #[doc = include_str!("../docs/guides/sandboxes.md")]
     mod sandboxes {}
 }
