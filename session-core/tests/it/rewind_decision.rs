@@ -95,7 +95,8 @@ fn check(story: &Story, plan: &FilesPlan, conflicts: Conflicts) -> Result<(), Te
     }
     let overwrites = conflicts == Conflicts::Overwrite;
     let stays = |path: &Path| {
-        alone.iter().any(|other| other == path) || (!overwrites && contested.iter().any(|other| other == path))
+        alone.iter().any(|other| other == path)
+            || (!overwrites && contested.iter().any(|other| other == path))
     };
     for path in &all {
         let (by_steps, by_others) = ours[path];

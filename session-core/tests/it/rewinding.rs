@@ -116,7 +116,10 @@ async fn an_undo_can_be_undone() {
     assert_eq!(yard.files(), ["a=3"]);
     assert_eq!(yard.said().await, ["one +a=1", "three +a=3"]);
     let all = |list: &[Prompted]| -> Vec<_> { list.iter().filter_map(|one| one.prompt.clone()).collect() };
-    assert_eq!((all(&again.dropped), all(&again.regained)), (vec!["two +a=2".into()], vec!["three +a=3".into()]));
+    assert_eq!(
+        (all(&again.dropped), all(&again.regained)),
+        (vec!["two +a=2".into()], vec!["three +a=3".into()])
+    );
 }
 
 #[tokio::test]
@@ -134,6 +137,61 @@ async fn to_before_the_first_prompt_nothing_is_kept_and_the_next_run_begins_anew
     assert_eq!(yard.said().await, ["one +a=1"]);
 }
 
+/// The agent counts on over a session, and so in a branch of it: each run costs what it costs.
+#[tokio::test]
+async fn figures_go_back_with_the_conversation() {
+    let yard = yard();
+    for prompt in ["one", "two", "three"] {
+        yard.run(prompt).await;
+    }
+    yard.lifecycle.rewind(&back(2)).await.unwrap();
+    // The agent's figure stood at a half when the branch ends.
+    yard.agent.world().counter = 0.5;
+    assert_eq!(yard.run("two again").await.cost_usd, Some(0.5));
+    yard.undo().await;
+    yard.agent.world().counter = 1.5;
+    assert_eq!(yard.run("four").await.cost_usd, Some(0.5));
+}
+
+#[tokio::test]
+async fn what_fails_before_anything_was_touched_leaves_no_trace() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    let session = yard.run("two +a=2").await.session_id;
+    for operation in ["list", "diff", "restore", "take"] {
+        yard.shelf.inner().fail = vec![operation];
+        let error = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
+        assert!(matches!(error, RewindError::Checkpoint(_)), "{operation}: {error:?}");
+        yard.shelf.inner().fail.clear();
+        assert_eq!((yard.files(), yard.moments().await.len()), (vec!["a=2".to_owned()], 4), "{operation}");
+        assert_eq!(yard.agent.world().sessions.len(), 1, "{operation}: the branch is gone");
+        assert_eq!(yard.kinds().await.len(), 2, "{operation}");
+    }
+    assert_eq!(yard.run("three").await.session_id, session);
+}
+
+#[tokio::test]
+async fn what_is_not_covered_is_told_and_a_checkpoint_can_be_asked_for() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    let asked = yard.lifecycle.take_checkpoint(&key(), Path::new("/w/demo")).await.unwrap();
+    yard.by_hand("+a=mine");
+    yard.run("two +a=2 +b=2").await;
+    let left_out = LeftOut { path: PathText::new(Path::new("target")), why: LeftOutWhy::Ignored };
+    yard.shelf.inner().left_out = vec![left_out.clone()];
+    let request = back(1).to(RewindTo::Checkpoint(asked.id));
+    let preview = yard.lifecycle.foresee_rewind(&request).await.unwrap();
+    assert_eq!((preview.not_covered, preview.not_covered_count), (vec![left_out], 1));
+    assert_eq!(
+        (paths(&preview.files.restore), paths(&preview.files.conflicts)),
+        (vec!["b".into()], vec!["a".into()])
+    );
+    let differs = yard.lifecycle.checkpoint_diff_now(&key(), asked.id, Path::new("/w/demo")).await.unwrap();
+    assert_eq!(paths(&differs), ["a", "b"]);
+    let was = yard.lifecycle.checkpoint_file(&key(), asked.id, Path::new("a"), 10).await.unwrap();
+    assert_eq!(was.as_deref(), Some(&b"1"[..]));
+}
+
 /// Redo from the end of run 2 with the files restored: the hidden history does not go on.
 #[tokio::test]
 async fn br_129_a_step_is_tried_again_without_the_hidden_history() {
@@ -143,7 +201,10 @@ async fn br_129_a_step_is_tried_again_without_the_hidden_history() {
     }
     let rewound = yard.lifecycle.rewind(&back(3)).await.unwrap();
     assert_eq!(rewound.outcome, RewindOutcome::Done);
-    assert_eq!((yard.files(), yard.said().await), (vec!["a=2".to_owned()], vec!["p1 +a=1".into(), "p2 +a=2".into()]));
+    assert_eq!(
+        (yard.files(), yard.said().await),
+        (vec!["a=2".to_owned()], vec!["p1 +a=1".into(), "p2 +a=2".into()])
+    );
     assert_eq!(yard.run("p3 again").await.text, "3");
     assert_eq!(yard.said().await, ["p1 +a=1", "p2 +a=2", "p3 again"]);
 
@@ -153,7 +214,10 @@ async fn br_129_a_step_is_tried_again_without_the_hidden_history() {
     let preview = yard.lifecycle.foresee_rewind(&back(1)).await.unwrap();
     assert_eq!(preview.conversation, ConversationPlan::Unsupported("it cannot branch here".into()));
     let error = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
-    assert!(matches!(&error, RewindError::Unsupported { why } if why == "it cannot branch here"), "{error:?}");
+    assert!(
+        matches!(&error, RewindError::Unsupported { why } if why == "it cannot branch here"),
+        "{error:?}"
+    );
     assert_eq!((yard.files(), yard.moments().await), (files, moments));
     let rewound = yard.lifecycle.rewind(&back(2).mode(RewindMode::Files)).await.unwrap();
     assert_eq!(rewound.apart, Some(Apart::ConversationStays { prompts: 2 }));
@@ -200,7 +264,10 @@ async fn a_folder_that_holds_what_somebody_else_made_stays() {
     yard.run("one +d/a=1").await;
     yard.by_hand("+d/mine=1");
     let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
-    assert_eq!((rewound.outcome, yard.files()), (RewindOutcome::Done, vec!["d/".to_owned(), "d/mine=1".into()]));
+    assert_eq!(
+        (rewound.outcome, yard.files()),
+        (RewindOutcome::Done, vec!["d/".to_owned(), "d/mine=1".into()])
+    );
     assert_eq!(rewound.files.left_alone, [Path::new("d"), Path::new("d/mine")]);
 }
 
@@ -233,7 +300,10 @@ async fn br_139_an_early_checkpoint_gives_its_own_content_or_an_honest_failure()
     assert_eq!((done.outcome, yard.files()), (RewindOutcome::Done, vec!["a=1".to_owned()]));
     let nobody = CheckpointId::new(uuid::Uuid::max());
     let error = anew.rewind(&to(nobody)).await.unwrap_err();
-    assert!(matches!(error, RewindError::NoSuchCheckpoint { checkpoint, .. } if checkpoint == nobody), "{error:?}");
+    assert!(
+        matches!(error, RewindError::NoSuchCheckpoint { checkpoint, .. } if checkpoint == nobody),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -244,7 +314,11 @@ async fn a_runner_that_died_is_ended_and_its_prompt_can_be_taken_back() {
     {
         let mut run = Box::pin(yard.lifecycle.run(request("two +a=2 +b=2")));
         while yard.agent.calls().len() < 2 {
-            assert!(std::future::poll_fn(|context| std::task::Poll::Ready(run.as_mut().poll(context))).await.is_pending());
+            assert!(
+                std::future::poll_fn(|context| std::task::Poll::Ready(run.as_mut().poll(context)))
+                    .await
+                    .is_pending()
+            );
         }
         // A run that is under way is in the way.
         let busy = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
@@ -274,7 +348,10 @@ async fn one_half_goes_back_alone_and_says_so() {
     assert_eq!((yard.files(), yard.said().await.len()), (vec!["a=2".to_owned()], 1));
     yard.undo().await;
     let files = yard.lifecycle.rewind(&back(1).mode(RewindMode::Files)).await.unwrap();
-    assert_eq!((files.outcome, files.apart), (RewindOutcome::Done, Some(Apart::ConversationStays { prompts: 1 })));
+    assert_eq!(
+        (files.outcome, files.apart),
+        (RewindOutcome::Done, Some(Apart::ConversationStays { prompts: 1 }))
+    );
     assert_eq!((yard.files(), yard.said().await.len()), (vec!["a=1".to_owned()], 2));
     assert_eq!(files.conversation, ConversationDone::Stays);
 }
@@ -291,7 +368,9 @@ async fn a_rewind_that_was_cut_off_is_finished_at_once_or_by_the_next_run() {
     yard.run("three +a=3 +b=3").await;
     (yard.shelf.inner().cut, yard.shelf.inner().dies) = (Some(1), true);
     let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
-    assert!(matches!(&rewound.outcome, RewindOutcome::Partial(left) if matches!(&**left, [Unfinished::CutOff(_)])));
+    assert!(
+        matches!(&rewound.outcome, RewindOutcome::Partial(left) if matches!(&**left, [Unfinished::CutOff(_)]))
+    );
     assert!(matches!(rewound.warnings.as_slice(), [Warning::NotCheckpointed(_)]), "{:?}", rewound.warnings);
     assert_eq!(yard.files(), ["a=1", "b=3"]);
     yard.shelf.inner().fail.clear();
@@ -300,10 +379,14 @@ async fn a_rewind_that_was_cut_off_is_finished_at_once_or_by_the_next_run() {
     assert_eq!(yard.files(), ["a=1", "b=1", "c=4"]);
     assert_eq!(yard.said().await, ["one +a=1 +b=1", "four +c=4"]);
     let log = yard.lifecycle.audit(&key(), None).await.unwrap();
-    let of = |kind: &str| log.iter().filter(|one| one.event.kind == kind).map(|one| one.event.run).next_back();
+    let of =
+        |kind: &str| log.iter().filter(|one| one.event.kind == kind).map(|one| one.event.run).next_back();
     assert_eq!((of("rewind_recovered"), of("rewound")), (Some(rewound.step), Some(rewound.step)));
     // What was finished later is the rewind's own work, and goes back with it.
-    assert_eq!((yard.undo().await.outcome, yard.files()), (RewindOutcome::Done, vec!["a=3".to_owned(), "b=3".into()]));
+    assert_eq!(
+        (yard.undo().await.outcome, yard.files()),
+        (RewindOutcome::Done, vec!["a=3".to_owned(), "b=3".into()])
+    );
 }
 
 #[tokio::test]
@@ -328,7 +411,10 @@ async fn what_cannot_be_gone_back_to_is_told_by_its_kind() {
     let yard = yard();
     let error = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
     assert!(matches!(error, RewindError::NotSoMany { asked: 1, there: 0 }), "{error:?}");
-    assert!(matches!(yard.lifecycle.undo(&key(), Path::new("/w/demo")).await, Err(RewindError::NothingToUndo { .. })));
+    assert!(matches!(
+        yard.lifecycle.undo(&key(), Path::new("/w/demo")).await,
+        Err(RewindError::NothingToUndo { .. })
+    ));
     yard.run("one").await;
     let error = yard.lifecycle.rewind(&back(0)).await.unwrap_err();
     assert!(matches!(error, RewindError::NotSoMany { asked: 0, there: 1 }), "{error:?}");
@@ -341,7 +427,10 @@ async fn what_cannot_be_gone_back_to_is_told_by_its_kind() {
     yard.shelf.inner().kept[0].0.health = Health::Damaged("a pack is gone".into());
     let error = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
     assert!(matches!(error, RewindError::Damaged { .. }), "{error:?}");
-    assert!(matches!(crate::bench::bench().lifecycle.rewind(&back(1)).await, Err(RewindError::NoCheckpointer)));
+    assert!(matches!(
+        crate::bench::bench().lifecycle.rewind(&back(1)).await,
+        Err(RewindError::NoCheckpointer)
+    ));
     let nobody = RewindRequest::new(SessionKey::new("issue-42", "nobody").unwrap(), "/w/demo");
     assert!(matches!(yard.lifecycle.rewind(&nobody).await, Err(RewindError::UnknownAgent { .. })));
 }

@@ -303,7 +303,9 @@ impl Yard {
     /// What the model sees of the session that the next run continues.
     pub(crate) async fn said(&self) -> Vec<String> {
         let record = self.lifecycle.record(&key()).await.unwrap();
-        let bound = record.and_then(|record| record.binding).map(|binding| binding.native_id);
+        let begun = |record: SessionRecord| record.candidate.map(|candidate| candidate.binding);
+        let bound = record.and_then(|record| record.binding.clone().or_else(|| begun(record)));
+        let bound = bound.map(|binding| binding.native_id);
         let said = bound.and_then(|id| self.agent.world().sessions.get(id.as_str()).cloned());
         said.unwrap_or_default()
     }
