@@ -145,6 +145,18 @@ pub struct InFlight {
     pub extra: Map<String, Value>,
 }
 
+/// The agent's running figures when a run began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    /// The run.
+    pub run: RunId,
+    /// The figures.
+    pub counters: Counters,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
 /// How the last run went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastRun {
@@ -181,6 +193,9 @@ pub struct SessionRecord {
     /// The sessions before, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub past: Vec<Former>,
+    /// The running figures that runs began with, oldest first, for a branch that ends before one of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
     /// Resumes of the binding in a row that failed.
     #[serde(default)]
     pub failed_resumes: u32,
@@ -203,7 +218,7 @@ pub struct SessionRecord {
 }
 
 impl SessionRecord {
-    /// How many former sessions are kept.
+    /// How many former sessions are kept, and how many marks.
     pub const PAST_LIMIT: usize = 64;
 
     /// An empty record.
@@ -215,6 +230,7 @@ impl SessionRecord {
             binding: None,
             candidate: None,
             past: Vec::new(),
+            marks: Vec::new(),
             failed_resumes: 0,
             totals: Totals::default(),
             in_flight: None,
@@ -232,6 +248,20 @@ impl SessionRecord {
         let (ended, began) =
             (self.last_run.as_ref().map(|run| run.at), self.in_flight.as_ref().map(|run| run.since));
         [used, ended, began].into_iter().flatten().fold(self.updated_at, Timestamp::max)
+    }
+
+    /// Notes the running figures that a run begins with.
+    pub(crate) fn mark(&mut self, run: RunId, counters: Counters) {
+        if !counters.is_empty() && self.marks.last().is_none_or(|last| last.run != run) {
+            self.marks.push(Mark { run, counters, extra: Map::new() });
+            let excess = self.marks.len().saturating_sub(Self::PAST_LIMIT);
+            self.marks.drain(..excess);
+        }
+    }
+
+    /// The running figures that a run began with, where that is known.
+    pub(crate) fn counters_before(&self, run: RunId) -> Option<Counters> {
+        self.marks.iter().rev().find(|mark| mark.run == run).map(|mark| mark.counters)
     }
 
     /// Moves a session to the past.

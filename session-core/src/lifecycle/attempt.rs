@@ -74,6 +74,9 @@ impl Lifecycle {
         // Pending before the spawn: a kill from here on leaves a binding that is right or absent.
         let first = ledger.record.in_flight.as_ref().is_none_or(|in_flight| in_flight.run != job.run);
         ledger.begin(job.run, job.name.as_ref().map(SessionName::as_str), self.host.now());
+        if let (Some(target), true) = (resumed, self.checkpointer.is_some()) {
+            ledger.record.mark(job.run, target.binding.counters);
+        }
         if let Some(id) = &chosen {
             ledger.propose(session(id.clone()), self.host.now());
         }

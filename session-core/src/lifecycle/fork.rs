@@ -1,10 +1,12 @@
 //! A second conversation, under another key, that begins as a copy of the first one.
 
 use crate::error::RewindError;
-use crate::{AuditEvent, Binding, BranchOrder, ForkRequest, Forked, RunId, SessionKey, SessionName};
+use crate::{
+    AuditEvent, Binding, BranchOrder, ForkRequest, Forked, Label, Moment, RunId, SessionKey, SessionName,
+};
 
 use super::Lifecycle;
-use super::rewind::Kept;
+use super::rewind::{Kept, counters_at};
 
 impl Lifecycle {
     /// Makes a copy of a key's conversation, whole or up to a checkpoint, and binds it to another key of the same agent, which
@@ -40,25 +42,28 @@ impl Lifecycle {
         if begun || self.present_spot(&new_grounds, &kept.record).await.is_some() {
             return Err(RewindError::Taken { key: to.clone() });
         }
-        let (of, keep) = match at {
+        let (of, label) = match at {
             None => {
                 let of = original.present().cloned().ok_or_else(nothing)?;
-                let keep = self.present_spot(&grounds, &original.record).await.ok_or_else(nothing)?;
-                (of, keep)
+                let spot = self.present_spot(&grounds, &original.record).await;
+                let step = RunId::new(self.host.random_id());
+                (Some(of), Label { spot, ..Label::new(from.clone(), step, Moment::Asked) })
             }
             Some(id) => {
                 let checkpoints = self.checkpoints(from).await?;
                 let checkpoint = checkpoints.into_iter().find(|checkpoint| checkpoint.id == *id);
                 let no_such = || RewindError::NoSuchCheckpoint { key: from.clone(), checkpoint: *id };
-                let keep = checkpoint.ok_or_else(no_such)?.label.spot.ok_or_else(nothing)?;
-                (self.session_of(&grounds, &original.record, &keep).1, keep)
+                (None, checkpoint.ok_or_else(no_such)?.label)
             }
         };
+        let keep = label.spot.clone().ok_or_else(nothing)?;
+        let of = of.unwrap_or_else(|| self.session_of(&grounds, &original.record, &keep).1);
         if keep.turns == 0 {
             let why = "nobody can tell what its session held".to_owned();
             return Err(RewindError::Unsupported { why });
         }
-        let whole = grounds.look(&of).await.is_some_and(|look| look.user_turns == keep.turns);
+        let look = grounds.look(&of).await;
+        let counters = counters_at(&original.record, &label, (&of, &keep), look.as_ref());
         let order = BranchOrder {
             query: grounds.query(&of.native_id, grounds.folder_path()),
             keep: &keep,
@@ -69,7 +74,7 @@ impl Lifecycle {
         let branch = self.branch(&grounds, order).await?;
         let lives_elsewhere = of.folder().path != grounds.folder.path;
         let lives_in = if lives_elsewhere { Some(grounds.folder.clone()) } else { of.lives_in.clone() };
-        let binding = Binding { lives_in, ..self.branch_binding(&new_grounds, &of, (&branch, whole)) };
+        let binding = Binding { lives_in, ..self.branch_binding(&new_grounds, &of, (&branch, counters)) };
         kept.put_in_force(Some(binding), "forked", self.host.now());
         if kept.record.name.is_none() {
             kept.record.name = name.as_ref().map(SessionName::as_str).map(str::to_owned);

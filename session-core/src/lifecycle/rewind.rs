@@ -21,6 +21,7 @@ use finish::Finish;
 use grounds::Grounds;
 pub(super) use grounds::Kept;
 use talk::Talk;
+pub(super) use talk::counters_at;
 use trail::Trail;
 
 /// What is asked for.
@@ -139,7 +140,7 @@ impl Lifecycle {
         }
         let (dropped, regained) = trail.turns(target.id);
         let talk = match wish.mode.takes_conversation() {
-            true => self.talk(&grounds, &kept, target.label.spot.as_ref()).await,
+            true => self.talk(&grounds, &kept, &target.label).await,
             false => Talk::not_asked(),
         };
         Ok(Course { wish, step, checkpointer, grounds, kept, trail, target, dropped, regained, talk })
@@ -181,7 +182,7 @@ impl Lifecycle {
         };
         let session_before = course.kept.present().map(|binding| binding.native_id.clone());
         let binding = course.talk.of.as_ref().map(|(of, _)| match &made {
-            Some(branch) => self.branch_binding(&course.grounds, of, (branch, course.talk.whole)),
+            Some(branch) => self.branch_binding(&course.grounds, of, (branch, course.talk.counters)),
             None => of.clone(),
         });
         let word = if course.wish.aim == Aim::BeforeLatestRewind { "undone" } else { "rewound" };

@@ -281,6 +281,7 @@ fn table() -> String {
         say(word, None)
     });
 
+    gone_back(&mut out);
     located(&mut out);
 
     out.push_str("\n# Reasons\n\n| code | meaning |\n|---|---|\n");
@@ -288,6 +289,20 @@ fn table() -> String {
         writeln!(out, "| `{}` | {why} |", why.code()).unwrap();
     }
     out
+}
+
+fn gone_back(out: &mut String) {
+    out.push_str("\n# A path in a rewind: `path_fate`\n\n");
+    render(out, &[fact!("changed by", Changer)], &|at| say(path_fate(Changer::ALL[at[0]]).name(), None));
+    out.push_str("\n# The conversation in a rewind: `turn_back`\n\n");
+    let facts = [fact!("stood", Stood), fact!("place", Place), fact!("holds", Holds), fact!("bound", Bound)];
+    render(out, &facts, &|at| {
+        let (stood, place, holds) = (Stood::ALL[at[0]], Place::ALL[at[1]], Holds::ALL[at[2]]);
+        say(
+            &format!("{:?}", turn_back(TurnBackFacts { stood, place, holds, bound: Bound::ALL[at[3]] })),
+            None,
+        )
+    });
 }
 
 fn located(out: &mut String) {

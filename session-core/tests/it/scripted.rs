@@ -107,6 +107,8 @@ pub(crate) struct World {
     /// How an id of this agent looks.
     pub(crate) shape: Option<fn(&str) -> NativeId>,
     pub(crate) counter: f64,
+    /// Why nothing is branched.
+    pub(crate) no_branch: Option<BranchRefusal>,
     /// The agent's own place, where the test has more than one.
     pub(crate) home: Option<PathBuf>,
 }
@@ -342,5 +344,24 @@ impl SessionCatalog for Glass {
     }
     async fn mend(&self, _: SessionQuery<'_>, _: &Inspection, _: Mend) -> Result<bool, CatalogError> {
         Ok(false)
+    }
+    async fn branch(&self, order: BranchOrder<'_>) -> Result<Branched, CatalogError> {
+        let mut world = self.0.world();
+        if let Some(refusal) = world.no_branch.clone() {
+            return Ok(Branched::Refused(refusal));
+        }
+        let Some(turns) = world.sessions.get(order.query.id.as_str()) else {
+            return Ok(Branched::Refused(BranchRefusal::Missing));
+        };
+        let Some(kept) = turns.get(..usize::try_from(order.keep.turns).unwrap()).map(<[_]>::to_vec) else {
+            return Ok(Branched::Refused(BranchRefusal::SpotGone));
+        };
+        let id = NativeId::new(order.seed.to_string());
+        world.sessions.insert(id.to_string(), kept);
+        Ok(Branched::Done(Branch { id, path: PathBuf::new(), turns: order.keep.turns, bytes: None }))
+    }
+    async fn prune(&self, _: BranchOrder<'_>, branch: &Branch) -> Result<(), CatalogError> {
+        self.0.world().sessions.remove(branch.id.as_str());
+        Ok(())
     }
 }

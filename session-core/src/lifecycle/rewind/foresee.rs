@@ -77,7 +77,7 @@ impl Lifecycle {
 
 fn not_covered(target: &Checkpoint, now: &Checkpoint) -> (Vec<LeftOut>, u64) {
     let mut all: Vec<LeftOut> = target.left_out.iter().chain(&now.left_out).cloned().collect();
-    all.sort_by(|one, other| one.path.to_string().cmp(&other.path.to_string()));
+    all.sort_by_key(|one| one.path.to_string());
     all.dedup_by(|one, other| one.path == other.path);
     let named = u64::try_from(all.len()).unwrap_or(u64::MAX);
     (all, named.max(target.left_out_count).max(now.left_out_count))

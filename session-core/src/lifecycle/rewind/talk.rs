@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::decide::{Bound, Holds, Place, Stood, TurnBack, TurnBackFacts, turn_back};
 use crate::error::RewindError;
 use crate::{
-    Binding, Branch, BranchOrder, Branched, ConversationPlan, Counters, Inspection, Phase, Presence,
-    SessionRecord, Spot,
+    Binding, Branch, BranchOrder, Branched, ConversationPlan, Counters, Inspection, Label, Moment, Phase,
+    Presence, SessionRecord, Spot,
 };
 
 use super::super::Lifecycle;
@@ -19,13 +19,17 @@ pub(super) struct Talk {
     pub(super) plan: ConversationPlan,
     /// What is known of that session, and where the conversation stood in it.
     pub(super) of: Option<(Binding, Spot)>,
-    /// Whether the session holds no prompt more.
-    pub(super) whole: bool,
+    /// The agent's running figures there, as far as they were noted.
+    pub(super) counters: Counters,
 }
 
 impl Talk {
     pub(super) const fn not_asked() -> Self {
-        Self { plan: ConversationPlan::NotAsked, of: None, whole: false }
+        Self {
+            plan: ConversationPlan::NotAsked,
+            of: None,
+            counters: Counters { cost_usd: None, usage: None },
+        }
     }
 
     /// Whether another session than the present one is in force afterwards, or none.
@@ -43,15 +47,15 @@ impl Talk {
 
 impl Lifecycle {
     /// Foresees how a conversation goes back to a spot.
-    pub(super) async fn talk(&self, grounds: &Grounds<'_>, kept: &Kept, spot: Option<&Spot>) -> Talk {
-        let record = &kept.record;
+    pub(super) async fn talk(&self, grounds: &Grounds<'_>, kept: &Kept, target: &Label) -> Talk {
+        let (record, spot) = (&kept.record, target.spot.as_ref());
         let bound = if self.present_spot(grounds, record).await.is_some() { Bound::Yes } else { Bound::No };
         let Some(spot) = spot else {
             let facts =
                 TurnBackFacts { stood: Stood::Nowhere, place: Place::Unlisted, holds: Holds::Unknown, bound };
             let fresh = turn_back(facts) == TurnBack::Fresh;
             let plan = if fresh { ConversationPlan::Fresh } else { ConversationPlan::Unchanged };
-            return Talk { plan, of: None, whole: false };
+            return Talk { plan, ..Talk::not_asked() };
         };
         let (place, binding) = self.session_of(grounds, record, spot);
         let look = grounds.look(&binding).await;
@@ -74,8 +78,8 @@ impl Lifecycle {
                 ConversationPlan::Unsupported("nobody can tell what its session held".to_owned())
             }
         };
-        let whole = look.is_some_and(|look| look.user_turns == spot.turns);
-        Talk { plan, of: Some((binding, spot.clone())), whole }
+        let counters = counters_at(record, target, (&binding, spot), look.as_ref());
+        Talk { plan, of: Some((binding, spot.clone())), counters }
     }
 
     /// The session of a spot, as the record knows it.
@@ -114,7 +118,7 @@ impl Lifecycle {
         &self,
         grounds: &Grounds<'_>,
         of: &Binding,
-        (branch, keeps_all): (&Branch, bool),
+        (branch, counters): (&Branch, Counters),
     ) -> Binding {
         let now = self.host.now();
         Binding {
@@ -126,8 +130,7 @@ impl Lifecycle {
             agent_version: grounds.version.as_ref().map(|version| version.text.clone()),
             created_at: now,
             used_at: now,
-            // What the figures were in the middle, nobody noted.
-            counters: if keeps_all { of.counters } else { Counters::default() },
+            counters,
             forked_from: Some(of.native_id.clone()),
             poisoned: None,
             extra: serde_json::Map::new(),
@@ -188,6 +191,18 @@ impl Lifecycle {
             now: self.host.now(),
         }
     }
+}
+
+/// The running figures of a session at a spot: those that the run after it began with; else those of its end, where that is it.
+pub(in crate::lifecycle) fn counters_at(
+    record: &SessionRecord,
+    target: &Label,
+    (of, spot): (&Binding, &Spot),
+    look: Option<&Inspection>,
+) -> Counters {
+    let is_end = look.is_some_and(|look| look.user_turns == spot.turns);
+    let noted = record.counters_before(target.step).filter(|_| target.moment == Moment::BeforeRun);
+    noted.or(is_end.then_some(of.counters)).unwrap_or_default()
 }
 
 fn holds(spot: &Spot, look: Option<&Inspection>) -> Holds {

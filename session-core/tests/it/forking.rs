@@ -1,0 +1,176 @@
+//! A new conversation in the place of an old one, a second one beside it, and the end of both.
+
+use session_core::decide::Why;
+use session_core::error::RewindError;
+use session_core::*;
+
+use crate::scripted::*;
+use crate::shelf::*;
+
+fn other() -> SessionKey {
+    SessionKey::new("issue-43", "scripted").unwrap()
+}
+
+fn fork() -> ForkRequest {
+    ForkRequest::new(key(), other(), "/w/demo").named(SessionName::new("second try").unwrap())
+}
+
+async fn run_other(yard: &Yard, prompt: &str) -> LlmResult {
+    let request = LlmRequest::new(prompt).cwd("/w/demo").session(SessionRef::new("issue-43", "scripted"));
+    yard.lifecycle.run(request).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_was_cleared_can_be_rejoined_and_gone_back_in() {
+    let yard = yard();
+    assert_eq!(yard.lifecycle.clear(&key()).await.unwrap().session, None);
+    let first = yard.run("one +a=1").await.session_id.unwrap();
+    let cleared = yard.lifecycle.clear(&key()).await.unwrap();
+    assert_eq!(cleared.session, Some(first.clone()));
+    let second = yard.run("two +b=2").await;
+    assert_eq!(second.route, Route::Fresh(Why::NoPriorSession));
+    let second = second.session_id.unwrap();
+
+    let rejoined = yard.lifecycle.rejoin(&key(), &first).await.unwrap();
+    assert_eq!((&rejoined.session, &rejoined.set_aside), (&first, &Some(second.clone())));
+    let third = yard.run("three").await;
+    assert_eq!((third.route, third.session_id, third.text.as_str()), (Route::Resumed, Some(first), "2"));
+    let back = yard.lifecycle.rejoin(&key(), &second).await.unwrap();
+    assert_eq!(back.session, second);
+    let record = yard.lifecycle.record(&key()).await.unwrap().unwrap();
+    assert_eq!(record.past.iter().map(|former| former.why.as_str()).collect::<Vec<_>>(), ["set_aside"]);
+    let kinds = yard.kinds().await;
+    assert_eq!(kinds, ["run_finished", "cleared", "run_finished", "rejoined", "run_finished", "rejoined"]);
+    // The prompts of the old conversation can be taken back, too.
+    let rewound = yard.lifecycle.rewind(&crate::shelf::back(3)).await.unwrap();
+    assert_eq!((rewound.outcome, rewound.conversation), (RewindOutcome::Done, ConversationDone::Fresh));
+    assert!(yard.files().is_empty());
+}
+
+/// A run in another folder does not bring back what was cleared in this one.
+#[tokio::test]
+async fn what_was_put_aside_does_not_come_back_by_itself() {
+    let yard = yard();
+    let other = ("/w/else".into(), folder("/w/else", 9, "/w/else/.git"));
+    yard.host.folders.lock().unwrap().extend([other]);
+    let first = yard.run("one").await.session_id;
+    yard.lifecycle.clear(&key()).await.unwrap();
+    yard.lifecycle.run(request("two").cwd("/w/else")).await.unwrap();
+    let third = yard.run("three").await;
+    assert_ne!(third.session_id, first);
+    assert_eq!(third.text, "1");
+}
+
+#[tokio::test]
+async fn only_what_can_be_continued_is_rejoined() {
+    let yard = yard();
+    let first = yard.run("one").await.session_id.unwrap();
+    let unknown = yard.lifecycle.rejoin(&key(), &first).await.unwrap_err();
+    assert!(matches!(unknown, RewindError::NoSuchSession { .. }), "{unknown:?}");
+    yard.lifecycle.clear(&key()).await.unwrap();
+    yard.agent.world().sessions.remove(first.as_str());
+    let gone = yard.lifecycle.rejoin(&key(), &first).await.unwrap_err();
+    assert!(matches!(&gone, RewindError::NotRejoinable { session, .. } if *session == first), "{gone:?}");
+    assert_eq!(yard.run("two").await.route, Route::Fresh(Why::NoPriorSession));
+    let lease = yard.store.inner.lease(&key(), &yard.host.holder()).await.unwrap();
+    let busy = yard.lifecycle.clear(&key()).await.unwrap_err();
+    assert!(matches!(busy, RewindError::Busy { by: Some(_), .. }), "{busy:?}");
+    drop(lease);
+    let bound = yard.said().await;
+    yard.store.set(&["save"]);
+    let failed = yard.lifecycle.clear(&key()).await.unwrap_err();
+    assert!(matches!(failed, RewindError::Store(_)), "{failed:?}");
+    assert_eq!((yard.said().await, yard.kinds().await.contains(&"cleared".to_owned())), (bound, true));
+}
+
+#[tokio::test]
+async fn a_fork_goes_on_beside_its_original() {
+    let yard = yard();
+    let first = yard.run("one").await;
+    let original = first.session_id.unwrap();
+    let second = yard.run("two").await.checkpoint;
+    let forked = yard.lifecycle.fork(&fork()).await.unwrap();
+    assert_eq!((&forked.of, forked.kept), (&original, 2));
+    assert_ne!(forked.session, original);
+    let in_fork = run_other(&yard, "three").await;
+    assert_eq!((in_fork.route, in_fork.text.as_str()), (Route::Resumed, "3"));
+    assert_eq!(
+        (in_fork.session_id, in_fork.name.as_deref()),
+        (Some(forked.session.clone()), Some("second try"))
+    );
+    // The session's counter goes on in its copy: a run costs what it costs.
+    assert_eq!(in_fork.cost_usd, Some(0.5));
+    assert_eq!(yard.said().await, ["one", "two"], "the original stays");
+    assert_eq!(yard.run("three of mine").await.session_id, Some(original.clone()));
+    let record = yard.lifecycle.record(&other()).await.unwrap().unwrap();
+    assert_eq!(record.binding.unwrap().forked_from, Some(original));
+
+    let taken = yard.lifecycle.fork(&fork()).await.unwrap_err();
+    assert!(matches!(&taken, RewindError::Taken { key } if *key == other()), "{taken:?}");
+    let third = SessionKey::new("a", "scripted").unwrap();
+    let request = ForkRequest::new(key(), third.clone(), "/w/demo").at(second.unwrap());
+    assert_eq!(yard.lifecycle.fork(&request).await.unwrap().kept, 1);
+    let fourth = SessionKey::new("b", "scripted").unwrap();
+    let request = ForkRequest::new(key(), fourth.clone(), "/w/demo").at(first.checkpoint.unwrap());
+    let nothing = yard.lifecycle.fork(&request).await.unwrap_err();
+    assert!(matches!(nothing, RewindError::NoSession { .. }), "{nothing:?}");
+    // A checkpoint of another key is none.
+    let request = ForkRequest::new(third, fourth, "/w/demo").at(second.unwrap());
+    let none = yard.lifecycle.fork(&request).await.unwrap_err();
+    assert!(matches!(none, RewindError::NoSuchCheckpoint { .. }), "{none:?}");
+}
+
+#[tokio::test]
+async fn a_fork_that_cannot_be_made_leaves_nothing() {
+    let yard = yard();
+    let nothing = yard.lifecycle.fork(&fork()).await.unwrap_err();
+    assert!(matches!(nothing, RewindError::NoSession { .. }), "{nothing:?}");
+    yard.run("one").await;
+    let same = ForkRequest::new(key(), key(), "/w/demo");
+    assert!(matches!(yard.lifecycle.fork(&same).await, Err(RewindError::NotAForkOf { .. })));
+    let across = ForkRequest::new(key(), SessionKey::new("issue-43", "another").unwrap(), "/w/demo");
+    assert!(matches!(yard.lifecycle.fork(&across).await, Err(RewindError::NotAForkOf { .. })));
+    for held in [key(), other()] {
+        let lease = yard.store.inner.lease(&held, &yard.host.holder()).await.unwrap();
+        let busy = yard.lifecycle.fork(&fork()).await.unwrap_err();
+        assert!(matches!(&busy, RewindError::Busy { key, .. } if *key == held), "{busy:?}");
+        drop(lease);
+    }
+    yard.store.set(&["save"]);
+    let failed = yard.lifecycle.fork(&fork()).await.unwrap_err();
+    assert!(matches!(failed, RewindError::Store(_)), "{failed:?}");
+    assert_eq!(yard.agent.world().sessions.len(), 1, "the branch is gone");
+    yard.store.set(&[]);
+    yard.agent.world().no_branch = Some(BranchRefusal::Growing);
+    let refused = yard.lifecycle.fork(&fork()).await.unwrap_err();
+    assert!(matches!(&refused, RewindError::Unsupported { why } if why.contains("writes")), "{refused:?}");
+    assert_eq!(yard.lifecycle.record(&other()).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_closed_key_has_no_checkpoints_and_one_that_kept_them_is_not_closed() {
+    let yard = yard();
+    yard.run("one").await;
+    run_other(&yard, "one").await;
+    yard.shelf.inner().fail = vec!["forget"];
+    let failed = yard.lifecycle.close(&key(), Closing::Done).await.unwrap_err();
+    assert!(matches!(failed, CloseError::Checkpoints { .. }), "{failed:?}");
+    assert!(yard.lifecycle.record(&key()).await.unwrap().is_some());
+    yard.shelf.inner().fail.clear();
+    let closed = yard.lifecycle.close(&key(), Closing::Done).await.unwrap();
+    assert_eq!(closed.checkpoints, 2);
+    assert!(yard.lifecycle.checkpoints(&key()).await.unwrap().is_empty());
+    assert_eq!(yard.lifecycle.checkpoints(&other()).await.unwrap().len(), 2, "those of another key stay");
+    let kinds = yard.kinds().await;
+    assert_eq!(kinds, ["run_finished", "mailbox_closing", "mailbox_closing", "mailbox_closed"]);
+
+    yard.shelf.inner().fail = vec!["forget"];
+    let sweep = Sweep::new(Live::of(["none"]).unwrap()).grace(std::time::Duration::ZERO);
+    yard.host.millis.fetch_add(1000, std::sync::atomic::Ordering::SeqCst);
+    let report = yard.lifecycle.sweep(&sweep).await.unwrap();
+    assert!(matches!(report.swept[0].outcome, SweepOutcome::NotForgotten(_)), "{report:?}");
+    yard.shelf.inner().fail.clear();
+    let report = yard.lifecycle.sweep(&sweep).await.unwrap();
+    assert_eq!(report.failures().count(), 0);
+    assert!(yard.shelf.inner().kept.is_empty());
+}

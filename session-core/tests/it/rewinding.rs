@@ -1,0 +1,436 @@
+//! Going back: what comes of files and conversation, and what is told.
+
+use std::path::{Path, PathBuf};
+
+use session_core::decide::{Verdict, Why};
+use session_core::error::{RewindError, RunError};
+use session_core::*;
+
+use crate::scripted::*;
+use crate::shelf::*;
+
+fn paths(changes: &[Change]) -> Vec<String> {
+    changes.iter().map(|change| change.path.display().to_string()).collect()
+}
+
+#[tokio::test]
+async fn a_run_lies_between_two_checkpoints() {
+    let yard = yard();
+    let first = yard.run("one +a=1").await;
+    let second = yard.run(&format!("two {}", "x".repeat(300))).await;
+    let all = yard.lifecycle.checkpoints(&key()).await.unwrap();
+    let told: Vec<_> = all.iter().map(|one| (one.label.moment, one.label.step)).collect();
+    let of = |run| [(Moment::BeforeRun, run), (Moment::AfterRun, run)];
+    assert_eq!(told, [of(first.run), of(second.run)].concat());
+    assert_eq!((first.checkpoint, second.checkpoint), (Some(all[0].id), Some(all[2].id)));
+    let turns: Vec<_> = all.iter().map(|one| one.label.spot.as_ref().map(|spot| spot.turns)).collect();
+    assert_eq!(turns, [None, Some(1), Some(1), Some(2)]);
+    assert_eq!(all[2].label.spot.as_ref().map(|spot| spot.native_id.clone()), first.session_id);
+    assert_eq!(all[0].label.prompt.as_deref(), Some("one +a=1"));
+    assert_eq!(all[2].label.prompt.as_ref().map(|prompt| prompt.chars().count()), Some(200));
+}
+
+#[tokio::test]
+async fn a_failed_run_has_its_end_and_one_that_never_started_has_no_checkpoint() {
+    let yard = yard();
+    yard.agent.will([Act::Fail(Verdict::Crashed, session_core::decide::Activity::Acted)]);
+    let failed = yard.lifecycle.run(request("one +a=1")).await;
+    let Err(RunError::Failed { run, .. }) = failed else { panic!("{failed:?}") };
+    assert!(run.checkpoint.is_some());
+    assert_eq!(yard.moments().await, [Moment::BeforeRun, Moment::AfterRun]);
+    yard.agent.will([Act::CannotStart]);
+    let failed = yard.lifecycle.run(request("two")).await;
+    assert!(matches!(failed, Err(RunError::Agent(_))), "{failed:?}");
+    assert_eq!(yard.moments().await, [Moment::BeforeRun, Moment::AfterRun]);
+}
+
+#[tokio::test]
+async fn a_checkpoint_that_cannot_be_taken_never_spoils_a_run() {
+    let yard = yard();
+    yard.shelf.inner().fail = vec!["take", "recover"];
+    let result = yard.run("one +a=1").await;
+    assert_eq!((result.text.as_str(), result.checkpoint), ("1", None));
+    assert!(matches!(result.warnings.as_slice(), [Warning::NotCheckpointed(_)]), "{:?}", result.warnings);
+    let error = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
+    assert!(matches!(error, RewindError::Checkpoint(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn files_and_conversation_go_back_together_and_come_back_by_an_undo() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    let before = yard.run("two +a=2 +d/b=2").await;
+    let preview = yard.lifecycle.foresee_rewind(&back(1)).await.unwrap();
+    assert_eq!(paths(&preview.files.restore), ["a", "d", "d/b"]);
+    let session = before.session_id.clone().unwrap();
+    assert_eq!(preview.conversation, ConversationPlan::Branch { of: session.clone(), keep: 1 });
+    let dropped: Vec<_> = preview.dropped.iter().map(|one| (one.step, one.prompt.as_deref())).collect();
+    assert_eq!(dropped, [(before.run, Some("two +a=2 +d/b=2"))]);
+    assert_eq!((yard.files().len(), yard.agent.world().sessions.len()), (3, 1), "nothing was changed");
+    assert_eq!(yard.moments().await.len(), 4, "nothing is left of the look");
+
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert_eq!(rewound.outcome, RewindOutcome::Done);
+    assert_eq!(yard.files(), ["a=1"]);
+    assert_eq!(yard.said().await, ["one +a=1"]);
+    let branch = rewound.session_after.clone().unwrap();
+    assert_eq!(
+        rewound.conversation,
+        ConversationDone::Branched { session: branch.clone(), of: session.clone(), kept: 1 }
+    );
+    let record = yard.lifecycle.record(&key()).await.unwrap().unwrap();
+    assert_eq!(record.binding.unwrap().forked_from, Some(session.clone()));
+    let past: Vec<_> =
+        record.past.iter().map(|one| (&one.native_id, one.why.as_str(), one.rejoinable)).collect();
+    assert_eq!(past, [(&session, "rewound", true)]);
+
+    // The next run continues the branch, and sees the kept prompts alone.
+    let third = yard.run("three +c=3").await;
+    assert_eq!((third.route, third.session_id, third.text.as_str()), (Route::Resumed, Some(branch), "2"));
+    // One rewind further takes back what is there now, not what was taken back already.
+    let preview = yard.lifecycle.foresee_rewind(&back(2)).await.unwrap();
+    let dropped: Vec<_> = preview.dropped.iter().filter_map(|one| one.prompt.as_deref()).collect();
+    assert_eq!(dropped, ["one +a=1", "three +c=3"]);
+
+    let undone = yard.undo().await;
+    assert_eq!((undone.outcome, undone.session_after.as_ref()), (RewindOutcome::Done, Some(&session)));
+    assert_eq!(undone.conversation, ConversationDone::Rebound { session });
+    assert_eq!(yard.files(), ["a=2", "d/", "d/b=2"]);
+    assert_eq!(yard.said().await, ["one +a=1", "two +a=2 +d/b=2"]);
+    assert_eq!(yard.run("four").await.text, "3");
+    let kinds = yard.kinds().await;
+    assert_eq!(kinds, ["run_finished", "run_finished", "rewound", "run_finished", "undone", "run_finished"]);
+}
+
+#[tokio::test]
+async fn an_undo_can_be_undone() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    yard.run("two +a=2").await;
+    yard.lifecycle.rewind(&back(1)).await.unwrap();
+    let branch = yard.run("three +a=3").await.session_id;
+    yard.undo().await;
+    assert_eq!(yard.files(), ["a=2"]);
+    let again = yard.undo().await;
+    assert_eq!((again.outcome, again.session_after), (RewindOutcome::Done, branch));
+    assert_eq!(yard.files(), ["a=3"]);
+    assert_eq!(yard.said().await, ["one +a=1", "three +a=3"]);
+    let all = |list: &[Prompted]| -> Vec<_> { list.iter().filter_map(|one| one.prompt.clone()).collect() };
+    assert_eq!(
+        (all(&again.dropped), all(&again.regained)),
+        (vec!["two +a=2".into()], vec!["three +a=3".into()])
+    );
+}
+
+#[tokio::test]
+async fn to_before_the_first_prompt_nothing_is_kept_and_the_next_run_begins_anew() {
+    let yard = yard();
+    let first = yard.run("one +a=1").await.session_id;
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert_eq!((rewound.outcome, rewound.conversation), (RewindOutcome::Done, ConversationDone::Fresh));
+    assert!(yard.files().is_empty());
+    let next = yard.run("two").await;
+    assert_eq!(next.route, Route::Fresh(Why::NoPriorSession));
+    assert_ne!(next.session_id, first);
+    assert!(matches!(yard.undo().await.conversation, ConversationDone::Rebound { .. }));
+    assert_eq!(yard.files(), ["a=1"]);
+    assert_eq!(yard.said().await, ["one +a=1"]);
+}
+
+/// The agent counts on over a session, and so in a branch of it: each run costs what it costs.
+#[tokio::test]
+async fn figures_go_back_with_the_conversation() {
+    let yard = yard();
+    for prompt in ["one", "two", "three"] {
+        yard.run(prompt).await;
+    }
+    yard.lifecycle.rewind(&back(2)).await.unwrap();
+    // The agent's figure stood at a half when the branch ends.
+    yard.agent.world().counter = 0.5;
+    assert_eq!(yard.run("two again").await.cost_usd, Some(0.5));
+    yard.undo().await;
+    yard.agent.world().counter = 1.5;
+    assert_eq!(yard.run("four").await.cost_usd, Some(0.5));
+}
+
+#[tokio::test]
+async fn what_fails_before_anything_was_touched_leaves_no_trace() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    let session = yard.run("two +a=2").await.session_id;
+    for operation in ["list", "diff", "restore", "take"] {
+        yard.shelf.inner().fail = vec![operation];
+        let error = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
+        assert!(matches!(error, RewindError::Checkpoint(_)), "{operation}: {error:?}");
+        yard.shelf.inner().fail.clear();
+        assert_eq!((yard.files(), yard.moments().await.len()), (vec!["a=2".to_owned()], 4), "{operation}");
+        assert_eq!(yard.agent.world().sessions.len(), 1, "{operation}: the branch is gone");
+        assert_eq!(yard.kinds().await.len(), 2, "{operation}");
+    }
+    assert_eq!(yard.run("three").await.session_id, session);
+}
+
+#[tokio::test]
+async fn what_is_not_covered_is_told_and_a_checkpoint_can_be_asked_for() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    let asked = yard.lifecycle.take_checkpoint(&key(), Path::new("/w/demo")).await.unwrap();
+    yard.by_hand("+a=mine");
+    yard.run("two +a=2 +b=2").await;
+    let left_out = LeftOut { path: PathText::new(Path::new("target")), why: LeftOutWhy::Ignored };
+    yard.shelf.inner().left_out = vec![left_out.clone()];
+    let request = back(1).to(RewindTo::Checkpoint(asked.id));
+    let preview = yard.lifecycle.foresee_rewind(&request).await.unwrap();
+    assert_eq!((preview.not_covered, preview.not_covered_count), (vec![left_out], 1));
+    assert_eq!(
+        (paths(&preview.files.restore), paths(&preview.files.conflicts)),
+        (vec!["b".into()], vec!["a".into()])
+    );
+    let differs = yard.lifecycle.checkpoint_diff_now(&key(), asked.id, Path::new("/w/demo")).await.unwrap();
+    assert_eq!(paths(&differs), ["a", "b"]);
+    let was = yard.lifecycle.checkpoint_file(&key(), asked.id, Path::new("a"), 10).await.unwrap();
+    assert_eq!(was.as_deref(), Some(&b"1"[..]));
+}
+
+/// Redo from the end of run 2 with the files restored: the hidden history does not go on.
+#[tokio::test]
+async fn br_129_a_step_is_tried_again_without_the_hidden_history() {
+    let yard = yard();
+    for prompt in ["p1 +a=1", "p2 +a=2", "p3 +a=3", "p4 +a=4", "p5 +a=5"] {
+        yard.run(prompt).await;
+    }
+    let rewound = yard.lifecycle.rewind(&back(3)).await.unwrap();
+    assert_eq!(rewound.outcome, RewindOutcome::Done);
+    assert_eq!(
+        (yard.files(), yard.said().await),
+        (vec!["a=2".to_owned()], vec!["p1 +a=1".into(), "p2 +a=2".into()])
+    );
+    assert_eq!(yard.run("p3 again").await.text, "3");
+    assert_eq!(yard.said().await, ["p1 +a=1", "p2 +a=2", "p3 again"]);
+
+    // Where the agent's sessions cannot be branched, nothing is touched, and files alone say what goes apart.
+    yard.agent.world().no_branch = Some(BranchRefusal::Unsupported("it cannot branch here".into()));
+    let (files, moments) = (yard.files(), yard.moments().await);
+    let preview = yard.lifecycle.foresee_rewind(&back(1)).await.unwrap();
+    assert_eq!(preview.conversation, ConversationPlan::Unsupported("it cannot branch here".into()));
+    let error = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
+    assert!(
+        matches!(&error, RewindError::Unsupported { why } if why == "it cannot branch here"),
+        "{error:?}"
+    );
+    assert_eq!((yard.files(), yard.moments().await), (files, moments));
+    let rewound = yard.lifecycle.rewind(&back(2).mode(RewindMode::Files)).await.unwrap();
+    assert_eq!(rewound.apart, Some(Apart::ConversationStays { prompts: 2 }));
+    assert_eq!(yard.files(), ["a=1"]);
+}
+
+/// The agent looks for a file that is not there; a person makes it afterwards.
+#[tokio::test]
+async fn br_137_a_file_that_somebody_made_since_stays() {
+    for conflicts in [Conflicts::Keep, Conflicts::Overwrite] {
+        let yard = yard();
+        yard.run("read notes.md +a=1").await;
+        yard.by_hand("+notes.md=mine");
+        let preview = yard.lifecycle.foresee_rewind(&back(1).conflicts(conflicts)).await.unwrap();
+        assert_eq!(paths(&preview.files.left_alone), ["notes.md"]);
+        let rewound = yard.lifecycle.rewind(&back(1).conflicts(conflicts)).await.unwrap();
+        assert_eq!(rewound.outcome, RewindOutcome::Done);
+        assert_eq!(yard.files(), ["notes.md=mine"]);
+    }
+}
+
+#[tokio::test]
+async fn what_both_changed_stays_unless_the_caller_says_otherwise() {
+    let yard = yard();
+    yard.run("one +a=1 +b=1").await;
+    yard.by_hand("+a=mine");
+    let kept = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    let conflicts = vec![PathBuf::from("a")];
+    assert_eq!(kept.outcome, RewindOutcome::Partial(vec![Unfinished::Conflicts(conflicts)]));
+    assert_eq!(yard.files(), ["a=mine"]);
+    yard.undo().await;
+    assert_eq!(yard.files(), ["a=mine", "b=1"]);
+    let request = back(1).conflicts(Conflicts::Overwrite);
+    assert_eq!(yard.lifecycle.rewind(&request).await.unwrap().outcome, RewindOutcome::Done);
+    assert!(yard.files().is_empty());
+    // What was overwritten comes back, too.
+    assert_eq!(yard.undo().await.outcome, RewindOutcome::Done);
+    assert_eq!(yard.files(), ["a=mine", "b=1"]);
+}
+
+#[tokio::test]
+async fn a_folder_that_holds_what_somebody_else_made_stays() {
+    let yard = yard();
+    yard.run("one +d/a=1").await;
+    yard.by_hand("+d/mine=1");
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert_eq!(
+        (rewound.outcome, yard.files()),
+        (RewindOutcome::Done, vec!["d/".to_owned(), "d/mine=1".into()])
+    );
+    assert_eq!(rewound.files.left_alone, [Path::new("d"), Path::new("d/mine")]);
+}
+
+/// Each run is a process of its own; then the checkpoints cannot be taken once.
+#[tokio::test]
+async fn br_139_an_early_checkpoint_gives_its_own_content_or_an_honest_failure() {
+    let yard = yard();
+    let first = yard.run("one +a=1").await.checkpoint.unwrap();
+    let second = yard.run("two +a=2").await.checkpoint.unwrap();
+    // A new process: nothing but the store and the checkpoints is left.
+    let editor = Editor { scripted: yard.agent.clone(), shelf: yard.shelf.clone() };
+    let anew = Lifecycle::new(std::sync::Arc::new(yard.store.clone()), yard.host.clone())
+        .agent(Agent::new(editor).with_catalog(Glass(yard.agent.clone())))
+        .checkpointer(std::sync::Arc::new(yard.shelf.clone()));
+    let third = anew.run(request("three +a=3")).await.unwrap().checkpoint.unwrap();
+    assert!(first != second && second != third && first != third);
+    yard.shelf.inner().fail = vec!["take"];
+    let unmarked = anew.run(request("four +a=4")).await.unwrap();
+    assert!(matches!(unmarked.warnings.as_slice(), [Warning::NotCheckpointed(_)]), "{:?}", unmarked.warnings);
+    let to = |id| RewindRequest::new(key(), "/w/demo").to(RewindTo::Checkpoint(id));
+    let error = anew.rewind(&to(second)).await.unwrap_err();
+    assert!(matches!(error, RewindError::Checkpoint(_)), "{error:?}");
+    assert_eq!(yard.files(), ["a=4"]);
+    yard.shelf.inner().fail.clear();
+    assert!(anew.run(request("five +b=5")).await.unwrap().checkpoint.is_some(), "it heals");
+    // What the run without a checkpoint changed is nobody's: kept, and told.
+    let kept = anew.rewind(&to(second)).await.unwrap();
+    assert_eq!(kept.outcome, RewindOutcome::Partial(vec![Unfinished::Conflicts(vec!["a".into()])]));
+    let done = anew.rewind(&to(second).conflicts(Conflicts::Overwrite)).await.unwrap();
+    assert_eq!((done.outcome, yard.files()), (RewindOutcome::Done, vec!["a=1".to_owned()]));
+    let nobody = CheckpointId::new(uuid::Uuid::max());
+    let error = anew.rewind(&to(nobody)).await.unwrap_err();
+    assert!(
+        matches!(error, RewindError::NoSuchCheckpoint { checkpoint, .. } if checkpoint == nobody),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_runner_that_died_is_ended_and_its_prompt_can_be_taken_back() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    yard.agent.will([Act::Hang]);
+    {
+        let mut run = Box::pin(yard.lifecycle.run(request("two +a=2 +b=2")));
+        while yard.agent.calls().len() < 2 {
+            assert!(
+                std::future::poll_fn(|context| std::task::Poll::Ready(run.as_mut().poll(context)))
+                    .await
+                    .is_pending()
+            );
+        }
+        // A run that is under way is in the way.
+        let busy = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
+        assert!(matches!(busy, RewindError::Busy { by: Some(_), .. }), "{busy:?}");
+        let busy = yard.lifecycle.foresee_rewind(&back(1)).await.unwrap_err();
+        assert!(matches!(busy, RewindError::Busy { .. }), "{busy:?}");
+    }
+    let run = yard.lifecycle.record(&key()).await.unwrap().unwrap().in_flight.unwrap().run;
+    let preview = yard.lifecycle.foresee_rewind(&back(1)).await.unwrap();
+    assert_eq!(preview.files.unended, [run]);
+    assert!(yard.agent.world().reaped.is_empty());
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert_eq!((rewound.outcome, yard.files()), (RewindOutcome::Done, vec!["a=1".to_owned()]));
+    assert_eq!(yard.agent.world().reaped, [run]);
+    assert_eq!(yard.said().await, ["one +a=1"]);
+    assert_eq!(yard.lifecycle.record(&key()).await.unwrap().unwrap().in_flight, None);
+    assert_eq!(yard.run("three").await.route, Route::Resumed);
+}
+
+#[tokio::test]
+async fn one_half_goes_back_alone_and_says_so() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    yard.run("two +a=2").await;
+    let talk = yard.lifecycle.rewind(&back(1).mode(RewindMode::Conversation)).await.unwrap();
+    assert_eq!((talk.outcome, talk.apart), (RewindOutcome::Done, Some(Apart::FilesStay { paths: 1 })));
+    assert_eq!((yard.files(), yard.said().await.len()), (vec!["a=2".to_owned()], 1));
+    yard.undo().await;
+    let files = yard.lifecycle.rewind(&back(1).mode(RewindMode::Files)).await.unwrap();
+    assert_eq!(
+        (files.outcome, files.apart),
+        (RewindOutcome::Done, Some(Apart::ConversationStays { prompts: 1 }))
+    );
+    assert_eq!((yard.files(), yard.said().await.len()), (vec!["a=1".to_owned()], 2));
+    assert_eq!(files.conversation, ConversationDone::Stays);
+}
+
+#[tokio::test]
+async fn a_rewind_that_was_cut_off_is_finished_at_once_or_by_the_next_run() {
+    let yard = yard();
+    yard.run("one +a=1 +b=1").await;
+    yard.run("two +a=2 +b=2").await;
+    yard.shelf.inner().cut = Some(1);
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert_eq!((rewound.outcome, yard.files()), (RewindOutcome::Done, vec!["a=1".to_owned(), "b=1".into()]));
+
+    yard.run("three +a=3 +b=3").await;
+    (yard.shelf.inner().cut, yard.shelf.inner().dies) = (Some(1), true);
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert!(
+        matches!(&rewound.outcome, RewindOutcome::Partial(left) if matches!(&**left, [Unfinished::CutOff(_)]))
+    );
+    assert!(matches!(rewound.warnings.as_slice(), [Warning::NotCheckpointed(_)]), "{:?}", rewound.warnings);
+    assert_eq!(yard.files(), ["a=1", "b=3"]);
+    yard.shelf.inner().fail.clear();
+    let next = yard.run("four +c=4").await;
+    assert_eq!(next.warnings, [Warning::RewindRecovered(2)]);
+    assert_eq!(yard.files(), ["a=1", "b=1", "c=4"]);
+    assert_eq!(yard.said().await, ["one +a=1 +b=1", "four +c=4"]);
+    let log = yard.lifecycle.audit(&key(), None).await.unwrap();
+    let of =
+        |kind: &str| log.iter().filter(|one| one.event.kind == kind).map(|one| one.event.run).next_back();
+    assert_eq!((of("rewind_recovered"), of("rewound")), (Some(rewound.step), Some(rewound.step)));
+    // What was finished later is the rewind's own work, and goes back with it.
+    assert_eq!(
+        (yard.undo().await.outcome, yard.files()),
+        (RewindOutcome::Done, vec!["a=3".to_owned(), "b=3".into()])
+    );
+}
+
+#[tokio::test]
+async fn where_the_record_cannot_be_written_the_conversation_stays_and_that_is_told() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    let second = yard.run("two +a=2").await.session_id;
+    yard.store.set(&["save"]);
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert_eq!(rewound.outcome, RewindOutcome::Partial(vec![Unfinished::Conversation]));
+    assert!(matches!(rewound.recorded, Recorded::Failed(_)));
+    assert!(matches!(rewound.conversation, ConversationDone::NotRecorded(ConversationPlan::Branch { .. })));
+    assert_eq!((rewound.session_after, yard.files()), (second.clone(), vec!["a=1".to_owned()]));
+    assert_eq!(yard.agent.world().sessions.len(), 1, "the branch is gone");
+    yard.store.set(&[]);
+    assert_eq!(yard.undo().await.outcome, RewindOutcome::Done);
+    assert_eq!((yard.files(), yard.run("three").await.session_id), (vec!["a=2".to_owned()], second));
+}
+
+#[tokio::test]
+async fn what_cannot_be_gone_back_to_is_told_by_its_kind() {
+    let yard = yard();
+    let error = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
+    assert!(matches!(error, RewindError::NotSoMany { asked: 1, there: 0 }), "{error:?}");
+    assert!(matches!(
+        yard.lifecycle.undo(&key(), Path::new("/w/demo")).await,
+        Err(RewindError::NothingToUndo { .. })
+    ));
+    yard.run("one").await;
+    let error = yard.lifecycle.rewind(&back(0)).await.unwrap_err();
+    assert!(matches!(error, RewindError::NotSoMany { asked: 0, there: 1 }), "{error:?}");
+    let end = yard.lifecycle.checkpoints(&key()).await.unwrap()[1].id;
+    let error = yard.lifecycle.rewind(&back(1).to(RewindTo::Checkpoint(end))).await.unwrap_err();
+    assert!(matches!(error, RewindError::NotATarget { .. }), "{error:?}");
+    let elsewhere = RewindRequest::new(key(), "/w/other");
+    let error = yard.lifecycle.rewind(&elsewhere).await.unwrap_err();
+    assert!(matches!(error, RewindError::OtherTree { .. }), "{error:?}");
+    yard.shelf.inner().kept[0].0.health = Health::Damaged("a pack is gone".into());
+    let error = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
+    assert!(matches!(error, RewindError::Damaged { .. }), "{error:?}");
+    assert!(matches!(
+        crate::bench::bench().lifecycle.rewind(&back(1)).await,
+        Err(RewindError::NoCheckpointer)
+    ));
+    let nobody = RewindRequest::new(SessionKey::new("issue-42", "nobody").unwrap(), "/w/demo");
+    assert!(matches!(yard.lifecycle.rewind(&nobody).await, Err(RewindError::UnknownAgent { .. })));
+}
