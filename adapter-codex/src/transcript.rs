@@ -169,7 +169,7 @@ impl TranscriptFormat for CodexTranscripts {
         Some(NativeId::new(seed.timed_id()))
     }
 
-    /// By the time in UTC: nobody here knows the local one, and no version reads it out of the name.
+    /// By the time in UTC: nobody here knows the local one, and a session is found by the id in the name.
     fn new_path(&self, query: &SessionQuery<'_>, seed: &Seed) -> Option<PathBuf> {
         let mut folder = self.home(query.state_dir)?.join(SESSIONS);
         let now = seed.now.to_string();

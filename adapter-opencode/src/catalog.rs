@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this room does I/O, on the pool for blocking work")]
 
+mod branch;
 mod connect;
 mod database;
 mod history;
@@ -10,6 +11,7 @@ mod place;
 mod reading;
 mod relocate;
 mod seek;
+mod tally;
 mod tree;
 
 use std::io;
@@ -22,8 +24,8 @@ use session_core::history::{
     ListQuery, Listing, PageQuery, Restored, Search, SearchQuery, SessionEntry, SessionSource, TranscriptPage,
 };
 use session_core::{
-    Conversation, EnvMap, Foreseen, Inspection, Mend, NativeId, Presence, RelocateOrder, Relocated,
-    SessionCatalog, SessionQuery, Version, async_trait,
+    Branch, BranchOrder, Branched, Conversation, EnvMap, Foreseen, Inspection, Mend, NativeId, Presence,
+    RelocateOrder, Relocated, SessionCatalog, SessionQuery, Version, async_trait,
 };
 
 pub use self::history::DatabaseError;
@@ -31,6 +33,7 @@ use self::relocate::Journal;
 #[cfg(test)]
 use self::seek::DATABASES;
 use self::seek::{Found, find};
+use self::tally::Tally;
 use crate::state::{DATABASE, data_dir};
 use crate::transcript::{Places, Store, places};
 
@@ -280,6 +283,38 @@ impl SessionCatalog for OpencodeCatalog {
         Ok(relocate::foreseen(&order))
     }
 
+    /// Of a session of a state dir, in a state dir: up to before a prompt its messages are copied with their parts, under new
+    /// ids. Helpers and lists of things to do stay behind, and so do rules that grant something; those that deny go along.
+    ///
+    /// # Errors
+    /// [`CatalogError`] when it could not be made; nothing is left of it.
+    ///
+    /// # Cancel safety
+    /// A dropped future leaves the work running to its end on the blocking pool.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn branch(&self, order: BranchOrder<'_>) -> Result<Branched, CatalogError> {
+        match branch::Job::of(self, &order) {
+            Ok(job) => blocking(move || branch::branch(&job)).await,
+            Err(refusal) => Ok(Branched::Refused(refusal)),
+        }
+    }
+
+    /// # Errors
+    /// [`CatalogError`] when it is still there.
+    ///
+    /// # Cancel safety
+    /// As [`branch`](Self::branch).
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    async fn prune(&self, order: BranchOrder<'_>, made: &Branch) -> Result<(), CatalogError> {
+        let Some(job) = branch::Job::prune_of(self, &order, made) else { return Ok(()) };
+        let made = made.clone();
+        blocking(move || branch::prune(&job, &made)).await
+    }
+
     /// Of a turn that was cut, the calls of tools without a result; where the reply itself was cut, that, under the name
     /// `reply` with the id of its message.
     ///
@@ -342,41 +377,6 @@ fn join(said: &mut String, words: &str, limit: usize) {
 
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
-/// What the records of a session add up to.
-#[derive(Debug, Default)]
-struct Tally {
-    user_turns: u64,
-    answers: u64,
-    bytes: u64,
-    /// Records that the agent cannot read, and needs.
-    broken: u64,
-    /// Records that the agent leaves out in silence.
-    holes: u64,
-    began_in: Option<PathBuf>,
-}
-
-impl Tally {
-    fn sum_up(self, path: &Path) -> Inspection {
-        let presence = if self.broken > 0 {
-            Presence::Damaged
-        } else if self.user_turns + self.answers > 0 {
-            Presence::Present
-        } else {
-            Presence::Empty
-        };
-        Inspection {
-            presence,
-            path: Some(path.to_owned()),
-            user_turns: self.user_turns,
-            answers: self.answers,
-            bytes: self.bytes,
-            began_in: self.began_in,
-            skipped_lines: if self.broken > 0 { 0 } else { self.holes },
-            ..Inspection::MISSING
-        }
-    }
 }
 
 #[cfg(test)]

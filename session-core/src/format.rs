@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::branch::{Carried, Heir, Seam, Seed};
 use crate::history::{Entry, FolderKind, HistoryBase, LineFacts, SessionFile, SessionRoot, Title};
-use crate::{NativeId, Said, SessionQuery, Version};
+use crate::{NativeId, Said, SessionQuery};
 
 /// Where a session's file may lie, best first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -230,11 +230,6 @@ pub trait TranscriptFormat: Debug + Send + Sync + 'static {
     /// What lies beside a session's file and goes with a branch of it: from where, there or not, and to where.
     fn heirlooms(&self, file: &Path, branch: &Path) -> Vec<(PathBuf, PathBuf)> {
         self.belongings(file).into_iter().zip(self.belongings(branch)).collect()
-    }
-
-    /// Why no branch can be made in the agent's own place. `None`: it can.
-    fn keeps_branches_out(&self, _version: Option<&Version>) -> Option<&'static str> {
-        None
     }
 
     /// The folder in which the agent notes which processes have which session open.

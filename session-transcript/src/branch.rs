@@ -119,9 +119,6 @@ fn carry_out(
 fn survey(format: &dyn TranscriptFormat, order: &Order, limit: usize) -> io::Result<Survey> {
     let refused = |refusal| Ok(Survey::Refused(refusal));
     let unsupported = |why: &str| refused(BranchRefusal::Unsupported(why.to_owned()));
-    if let (None, Some(why)) = (&order.into, format.keeps_branches_out(order.version.as_ref())) {
-        return unsupported(why);
-    }
     let (query, keep) = (order.original(), &order.keep);
     let places = format.places(&query);
     if places.exact.is_empty() && places.below.is_empty() {

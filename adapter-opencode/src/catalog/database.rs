@@ -53,12 +53,12 @@ impl From<rusqlite::Error> for Ailment {
 }
 
 /// A session's row.
-struct Row {
+pub(super) struct Row {
     directory: String,
     /// Whether all columns that should be JSON are.
     is_sound: bool,
     /// The first message that the user took back, or an id behind all: it and all later ones go before the next prompt.
-    end: String,
+    pub(super) end: String,
 }
 
 pub(super) fn inspect(path: &Path, asked: &Asked, until: Instant) -> Result<Inspection, CatalogError> {
@@ -138,7 +138,7 @@ fn tally(
 }
 
 /// The bytes of a column, whatever it is.
-fn bytes_of(row: &rusqlite::Row<'_>, column: usize) -> Result<Vec<u8>, rusqlite::Error> {
+pub(super) fn bytes_of(row: &rusqlite::Row<'_>, column: usize) -> Result<Vec<u8>, rusqlite::Error> {
     use rusqlite::types::ValueRef;
     Ok(match row.get_ref(column)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.to_vec(),
@@ -147,7 +147,7 @@ fn bytes_of(row: &rusqlite::Row<'_>, column: usize) -> Result<Vec<u8>, rusqlite:
 }
 
 /// `None`: there is no such session, or no table for one.
-fn session(connection: &Connection, id: &NativeId) -> Result<Option<Row>, Ailment> {
+pub(super) fn session(connection: &Connection, id: &NativeId) -> Result<Option<Row>, Ailment> {
     let columns = columns(connection, "session")?;
     if columns.is_empty() {
         return Ok(None);

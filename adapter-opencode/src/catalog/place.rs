@@ -96,13 +96,13 @@ fn set_aside(path: &Path) -> io::Result<()> {
 /// A renamed file is durable when its folder is.
 #[cfg(unix)]
 #[expect(clippy::disallowed_types, reason = "this room does I/O, on the pool for blocking work")]
-fn sync_folder_of(path: &Path) -> io::Result<()> {
+pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
     let folder = path.parent().ok_or_else(|| io::Error::other("a file without a folder"))?;
     std::fs::File::open(folder)?.sync_all()
 }
 
 #[cfg(not(unix))]
 #[expect(clippy::unnecessary_wraps, reason = "the same face on every system")]
-fn sync_folder_of(_: &Path) -> io::Result<()> {
+pub(super) fn sync_folder_of(_: &Path) -> io::Result<()> {
     Ok(())
 }

@@ -48,7 +48,7 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// What tells that a file was written to.
 #[derive(PartialEq)]
-struct Stamp {
+pub(super) struct Stamp {
     bytes: u64,
     written: Option<SystemTime>,
     #[cfg(unix)]
@@ -58,7 +58,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(path: &Path) -> Result<Self, Ailment> {
+    pub(super) fn of(path: &Path) -> Result<Self, Ailment> {
         #[cfg(unix)]
         use std::os::unix::fs::MetadataExt as _;
         let metadata = path.symlink_metadata()?;

@@ -197,7 +197,7 @@ fn restore(asked: &Asked, moved: &Moved) -> Result<bool, CatalogError> {
 }
 
 /// Does something in a database that nobody else has open. `None`: somebody has.
-fn alone<T>(
+pub(super) fn alone<T>(
     asked: &Asked,
     path: &Path,
     work: impl FnOnce(&Connection) -> Result<T, Ailment>,
