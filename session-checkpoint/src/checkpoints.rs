@@ -3,9 +3,9 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use rusqlite::Connection;
 use session_core::error::{CheckpointError, CheckpointErrorKind};
 use session_core::{
     Change, Checkpoint, CheckpointId, Checkpointer, Dropped, Forget, Recovered, RestoreOrder, Restored,
@@ -14,6 +14,7 @@ use session_core::{
 
 use crate::database::{self, Kept};
 use crate::place::Tree;
+use crate::pool::{Lent, Pool};
 use crate::trouble::{Outcome, Trouble};
 use crate::{diff, forget, object, restore, take, tree};
 
@@ -49,6 +50,7 @@ pub struct FsCheckpoints {
     pub(crate) limits: CheckpointLimits,
     pub(crate) with_ignored: bool,
     pub(crate) homes: Vec<PathBuf>,
+    pool: Arc<Pool>,
 }
 
 impl FsCheckpoints {
@@ -60,6 +62,7 @@ impl FsCheckpoints {
             limits: CheckpointLimits::default(),
             with_ignored: false,
             homes: Vec::new(),
+            pool: Arc::default(),
         }
     }
 
@@ -92,8 +95,8 @@ impl FsCheckpoints {
     }
 
     /// The database of a tree; it is made where there is none.
-    pub(crate) fn open(&self, tree: &Tree) -> Outcome<Connection> {
-        database::open(&self.path(tree, "db"))
+    pub(crate) fn open(&self, tree: &Tree) -> Outcome<Lent> {
+        self.pool.lend(&self.path(tree, "db"))
     }
 
     /// A file of a tree's repository in the store.
@@ -120,10 +123,10 @@ impl FsCheckpoints {
     }
 
     /// The database that holds a checkpoint of a key, and the checkpoint.
-    fn holding(&self, key: &SessionKey, id: CheckpointId) -> Outcome<(Connection, Kept)> {
+    fn holding(&self, key: &SessionKey, id: CheckpointId) -> Outcome<(Lent, Kept)> {
         let mut trouble = Trouble::NotFound;
         for path in self.databases()? {
-            match database::open(&path).and_then(|db| Ok((database::kept(&db, key, id)?, db))) {
+            match self.pool.lend(&path).and_then(|db| Ok((database::kept(&db, key, id)?, db))) {
                 Ok((Some(kept), db)) => return Ok((db, kept)),
                 Ok((None, _)) => {}
                 // It may be in one that cannot be read.
@@ -136,7 +139,7 @@ impl FsCheckpoints {
     fn list_all(&self, key: &SessionKey) -> Outcome<Vec<Checkpoint>> {
         let mut all = Vec::new();
         for path in self.databases()? {
-            let kept = database::all_of(&database::open(&path)?, key)?;
+            let kept = database::all_of(&*self.pool.lend(&path)?, key)?;
             all.extend(kept.into_iter().map(|kept| kept.checkpoint));
         }
         // Of one repository, the order of taking counts, whatever the clock did.

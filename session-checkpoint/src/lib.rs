@@ -8,14 +8,17 @@ mod diff;
 mod forget;
 mod grow;
 mod handle;
+mod known;
 mod node;
 mod object;
 mod place;
+mod pool;
 mod restore;
 mod rules;
 mod scan;
 mod seen;
 mod take;
+mod tracked;
 mod tree;
 mod trouble;
 
