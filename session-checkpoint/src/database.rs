@@ -51,9 +51,11 @@ CREATE TABLE seen (
 ) WITHOUT ROWID;
 CREATE TABLE state (
     -- Grows whenever objects are dropped.
-    age INTEGER NOT NULL
+    age     INTEGER NOT NULL,
+    -- Checkpoints that were dropped since then.
+    dropped INTEGER NOT NULL
 );
-INSERT INTO state (age) VALUES (0);
+INSERT INTO state (age, dropped) VALUES (0, 0);
 CREATE TABLE restore (
     id     INTEGER PRIMARY KEY AUTOINCREMENT,
     root   BLOB NOT NULL,
@@ -100,6 +102,41 @@ pub(crate) fn open(path: &Path) -> Outcome<Connection> {
 /// How often objects were dropped. A take that saw an object there counts on it only while this stays as it is.
 pub(crate) fn age(db: &Connection) -> Outcome<i64> {
     Ok(db.prepare_cached("SELECT age FROM state")?.query_row([], |row| row.get(0))?)
+}
+
+/// Says that objects were dropped.
+pub(crate) fn grow_older(db: &Connection) -> Outcome<()> {
+    db.execute("UPDATE state SET age = age + 1", [])?;
+    Ok(())
+}
+
+/// Begins a transaction that writes, unless there is one.
+pub(crate) fn begin(db: &Connection) -> Outcome<()> {
+    if db.is_autocommit() {
+        db.execute_batch("BEGIN IMMEDIATE")?;
+    }
+    Ok(())
+}
+
+/// Ends it, well, or badly: on an error, and where nothing was done.
+pub(crate) fn end<T>(db: &Connection, done: Outcome<Option<T>>) -> Outcome<Option<T>> {
+    let good = matches!(done, Ok(Some(_)));
+    // SQLite ends it by itself on some errors.
+    if !db.is_autocommit() {
+        let ended = db.execute_batch(if good { "COMMIT" } else { "ROLLBACK" });
+        if let (true, Err(error)) = (good, ended) {
+            drop(db.execute_batch("ROLLBACK"));
+            return Err(error.into());
+        }
+    }
+    done
+}
+
+/// Whether a database can be read from end to end.
+pub(crate) fn is_whole(path: &Path) -> bool {
+    let check =
+        || Connection::open(path)?.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    check().is_ok_and(|verdict| verdict == "ok")
 }
 
 /// A checkpoint as it is kept.
@@ -156,19 +193,34 @@ pub(crate) fn kept(db: &Connection, key: &SessionKey, id: CheckpointId) -> Outco
     row.transpose()
 }
 
-/// All checkpoints of a key, oldest first.
-pub(crate) fn all_of(db: &Connection, key: &SessionKey) -> Outcome<Vec<Kept>> {
+/// All checkpoints of a key, oldest first. Of one that cannot be read, its id.
+pub(crate) fn all_of(
+    db: &Connection,
+    key: &SessionKey,
+) -> Outcome<Vec<Result<Kept, (CheckpointId, Trouble)>>> {
     let sql = format!("SELECT {COLUMNS} FROM checkpoint WHERE mailbox = ?1 AND agent = ?2 ORDER BY number");
     let mut select = db.prepare_cached(&sql)?;
-    let rows = select.query_map(params![key.mailbox.as_str(), key.agent.as_str()], |row| Ok(read(row)))?;
+    let mut rows = select.query(params![key.mailbox.as_str(), key.agent.as_str()])?;
     let mut all = Vec::new();
-    for row in rows {
-        all.push(row??);
+    while let Some(row) = rows.next()? {
+        all.push(read(row).map_err(|trouble| {
+            let id = row.get::<_, Vec<u8>>(0).ok().and_then(|id| id.try_into().ok());
+            (CheckpointId::from_bytes(id.unwrap_or_default()), trouble)
+        }));
     }
     Ok(all)
 }
 
 fn read(row: &Row<'_>) -> Outcome<Kept> {
+    read_row(row).map_err(|trouble| match trouble {
+        Trouble::Database(error) => {
+            Trouble::Damaged(format!("a column of a checkpoint cannot be read: {error}"))
+        }
+        other => other,
+    })
+}
+
+fn read_row(row: &Row<'_>) -> Outcome<Kept> {
     let damaged = |what: &str| Trouble::Damaged(format!("the {what} of a checkpoint cannot be read"));
     let id: Vec<u8> = row.get(0)?;
     let id: [u8; 16] = id.try_into().map_err(|_| damaged("id"))?;

@@ -4,7 +4,11 @@ use std::path::{Path, PathBuf};
 
 use session_core::{CheckpointId, Recovered, RestoreOrder, Restored, RunId, SessionKey};
 
+use rusqlite::Connection;
+
 use crate::checkpoints::FsCheckpoints;
+use crate::object::Hash;
+use crate::place::Tree;
 use crate::trouble::{Outcome, Trouble};
 
 /// An order to put some back, owned.
@@ -37,4 +41,14 @@ pub(crate) fn restore(_checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Rest
 
 pub(crate) fn recover(_checkpoints: &FsCheckpoints, folder: &Path) -> Outcome<Vec<Recovered>> {
     Err(Trouble::NotHere(format!("not built: {}", folder.display())))
+}
+
+/// Finishes what was cut off in a tree.
+pub(crate) fn recover_tree(_checkpoints: &FsCheckpoints, _tree: &Tree) -> Outcome<Vec<Recovered>> {
+    Ok(Vec::new())
+}
+
+/// The trees that restores which are under way need.
+pub(crate) fn trees_in_use(_db: &Connection) -> Outcome<Vec<Hash>> {
+    Ok(Vec::new())
 }

@@ -13,6 +13,7 @@ use session_core::LeftOutWhy;
 
 use crate::checkpoints::CheckpointLimits;
 use crate::handle::{self, Look, Sort, Stamp};
+use crate::limits;
 use crate::node::What;
 use crate::object::Hash;
 use crate::rules::{Judgement, Rules};
@@ -115,6 +116,27 @@ const THREADS: usize = 2;
 pub(crate) struct Harvest<'a> {
     pub(crate) found: Vec<Found<'a>>,
     pub(crate) left_out: Vec<(Vec<u8>, LeftOutWhy)>,
+}
+
+impl Harvest<'_> {
+    /// The bytes of all files, and of those that have to be read.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        let (mut all, mut new) = (0, 0);
+        for found in &self.found {
+            let Found::Folder(folder) = found else { continue };
+            for item in &folder.items {
+                match item.state {
+                    State::Kept(_, what) | State::Carried(what) => all += what.sums().1,
+                    State::Read(stamp, _) => {
+                        all += stamp.size;
+                        new += stamp.size;
+                    }
+                    State::Child(..) | State::Ignored | State::Other | State::Gone => {}
+                }
+            }
+        }
+        (all, new)
+    }
 }
 
 impl<'a> Scan<'a> {
@@ -226,7 +248,7 @@ impl<'a> Scan<'a> {
                 folder.items.iter().filter(|item| matches!(item.state, State::Kept(..) | State::Read(..)));
             let count = files.count() as u64;
             if self.files.fetch_add(count, Ordering::Relaxed) + count > self.limits.files {
-                work.trouble = Some(too_many(self.limits.files));
+                work.trouble = Some(limits::too_many(&self.limits));
             }
         }
         work.found[at as usize] = Some(found);
@@ -368,12 +390,6 @@ pub(crate) fn unseen(error: &io::Error) -> Option<LeftOutWhy> {
         Some(Errno::NOTDIR | Errno::LOOP) => Some(LeftOutWhy::Unsteady),
         _ => Some(LeftOutWhy::Unreadable),
     }
-}
-
-pub(crate) fn too_many(limit: u64) -> Trouble {
-    Trouble::NoRoom(format!(
-        "the tree has more than {limit} files; ignore some of them by a .gitignore, or raise the limit"
-    ))
 }
 
 /// The paths of folders that were looked at.

@@ -10,7 +10,7 @@ use session_core::{Checkpoint, CheckpointId, Label, PathText, TakeOrder, Timesta
 
 use crate::checkpoints::FsCheckpoints;
 use crate::content::{self, Piece};
-use crate::database::{self, Kept};
+use crate::database::{self, Kept, begin, end};
 use crate::grow::grow;
 use crate::handle::Moment;
 use crate::known::{Known, Wanted};
@@ -21,6 +21,7 @@ use crate::rules::Rules;
 use crate::scan::{self, Scan};
 use crate::seen::{self, Rows};
 use crate::trouble::{Outcome, Trouble};
+use crate::{forget, health, limits, restore, tree};
 
 /// An order to take one, owned.
 #[derive(Debug)]
@@ -44,26 +45,40 @@ impl Wish {
     }
 }
 
-/// Whether checkpoints are taken of a tree.
-pub(crate) fn allow(_checkpoints: &FsCheckpoints, _tree: &Tree) -> Outcome<()> {
-    Ok(())
-}
-
 /// So often a take begins again when what it counted on was dropped meanwhile.
 const TRIES: usize = 5;
 
 pub(crate) fn take(checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Checkpoint> {
     let tree = checkpoints.tree(&wish.folder)?;
-    let db = checkpoints.open(&tree)?;
-    let rules = Rules::of(checkpoints, &tree);
-    let mut take = Take { checkpoints, tree: &tree, db: &db, wish, rules, wanted: None };
+    match take_of(checkpoints, &tree, wish) {
+        Err(trouble) if trouble.is_corrupt() && checkpoints.set_aside(&tree)? => {
+            tracing::warn!(%trouble, root = %tree.root.display(), "a damaged database of checkpoints was set aside");
+            take_of(checkpoints, &tree, wish)
+        }
+        done => done,
+    }
+}
+
+fn take_of(checkpoints: &FsCheckpoints, tree: &Tree, wish: &Wish) -> Outcome<Checkpoint> {
+    restore::recover_tree(checkpoints, tree)?;
+    let db = checkpoints.open(tree)?;
+    let rules = Rules::of(checkpoints, tree);
+    let mut take = Take { checkpoints, tree, db: &db, wish, rules, wanted: None };
     take.wanted = wish.changed.as_deref().and_then(|changed| Wanted::new(&tree.root, changed));
+    let mut healed = false;
     for _ in 0..TRIES {
         match take.attempt() {
-            Ok(Some(checkpoint)) => return Ok(checkpoint),
+            Ok(Some(checkpoint)) => {
+                forget::tidy(&db)?;
+                return Ok(checkpoint);
+            }
             Ok(None) => {}
-            // What it would have built on is not there: then nothing is known.
-            Err(Trouble::Damaged(_)) if take.wanted.is_some() => take.wanted = None,
+            // What it would have built on is not what it was: then nothing is known, and all is read.
+            Err(Trouble::Damaged(_)) if !healed => {
+                take.heal()?;
+                take.wanted = None;
+                healed = true;
+            }
             Err(trouble) => return Err(trouble),
         }
     }
@@ -115,6 +130,9 @@ impl Take<'_> {
         };
         let top = scan.top.try_clone().map_err(Trouble::io(&self.tree.root))?;
         let mut harvest = scan.run()?;
+        let (bytes, new) = harvest.bytes();
+        limits::measure(&limits, 0, bytes)?;
+        limits::room(&limits, &self.checkpoints.folder, new)?;
         let mut writer = Writer { db, waiting: 0 };
         let read = content::read_all(&mut harvest, &top, limits.file_bytes, |piece| writer.put(&piece));
         end(
@@ -128,6 +146,9 @@ impl Take<'_> {
                 let Some(What::Folder { mode, list, files, bytes }) = grown else {
                     return Err(Trouble::NotHere("its top cannot be read".to_owned()));
                 };
+                limits::measure(&limits, files, bytes)?;
+                // What was seen may speak of objects that are not what they were.
+                tree::folder(db, list)?;
                 if base.is_none() {
                     let found = scan::paths(&harvest.found);
                     for folder in rows.keys().filter(|folder| !found.contains(folder.as_slice())) {
@@ -153,6 +174,18 @@ impl Take<'_> {
         )
     }
 
+    /// Drops what is damaged of the latest checkpoint, and what was seen.
+    fn heal(&self) -> Outcome<()> {
+        let latest = match database::latest(self.db, self.root()) {
+            Err(Trouble::Damaged(_)) => None,
+            latest => latest?,
+        };
+        if let Some(kept) = latest {
+            health::check(self.db, &kept)?;
+        }
+        health::heal(self.db, &[])
+    }
+
     /// What a take of known paths builds on. `None`: the whole tree has to be looked at.
     fn base(&self) -> Outcome<Option<(Kept, &Wanted)>> {
         let Some(wanted) = &self.wanted else { return Ok(None) };
@@ -164,30 +197,6 @@ impl Take<'_> {
 /// Whether a path is this one, or lies below it.
 fn is_at_or_below(path: &[u8], this: &[u8]) -> bool {
     path.strip_prefix(this).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
-}
-
-/// Begins a transaction that writes, unless there is one.
-fn begin(db: &Connection) -> Outcome<()> {
-    if db.is_autocommit() {
-        db.execute_batch("BEGIN IMMEDIATE")?;
-    }
-    Ok(())
-}
-
-/// Ends it, well or badly.
-fn end<T>(db: &Connection, done: Outcome<Option<T>>) -> Outcome<Option<T>> {
-    match done {
-        Ok(Some(done)) => {
-            db.execute_batch("COMMIT")?;
-            Ok(Some(done))
-        }
-        other => {
-            if !db.is_autocommit() {
-                db.execute_batch("ROLLBACK")?;
-            }
-            other
-        }
-    }
 }
 
 /// Puts objects, in transactions that do not grow without bound.

@@ -45,6 +45,13 @@ impl Trouble {
         move |source| Self::Io { path, source }
     }
 
+    /// Whether the database itself is no whole one.
+    pub(crate) fn is_corrupt(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        let Self::Database(error) = self else { return false };
+        matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+    }
+
     fn kind(&self) -> CheckpointErrorKind {
         use rusqlite::ErrorCode;
         match self {
