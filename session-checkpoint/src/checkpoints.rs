@@ -1,21 +1,25 @@
 //! The checkpointer over a folder of databases.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use rusqlite::Connection;
 use session_core::error::{CheckpointError, CheckpointErrorKind};
 use session_core::{
-    Change, Checkpoint, CheckpointId, Checkpointer, Dropped, Forget, Recovered, RestoreOrder, Restored,
-    SessionKey, TakeOrder,
+    Change, Checkpoint, CheckpointId, Checkpointer, Dropped, Forget, Health, Label, Moment, PathText,
+    Recovered, RestoreOrder, Restored, RunId, SessionKey, TakeOrder, Timestamp,
 };
 
 use crate::database::{self, Kept};
 use crate::place::Tree;
+use crate::pool::{Lent, Pool};
 use crate::trouble::{Outcome, Trouble};
-use crate::{diff, forget, object, restore, take, tree};
+use crate::{diff, forget, health, limits, object, restore, take, tree};
 
 /// The folder below a store's base, and the one within it.
 const ROOT: &str = ".agent-sessions";
@@ -49,6 +53,10 @@ pub struct FsCheckpoints {
     pub(crate) limits: CheckpointLimits,
     pub(crate) with_ignored: bool,
     pub(crate) homes: Vec<PathBuf>,
+    pub(crate) keep_latest: Option<NonZeroU32>,
+    pool: Arc<Pool>,
+    /// The home of this user, once somebody asked.
+    user_home: Arc<OnceLock<Option<PathBuf>>>,
 }
 
 impl FsCheckpoints {
@@ -60,6 +68,9 @@ impl FsCheckpoints {
             limits: CheckpointLimits::default(),
             with_ignored: false,
             homes: Vec::new(),
+            keep_latest: None,
+            pool: Arc::default(),
+            user_home: Arc::default(),
         }
     }
 
@@ -77,7 +88,16 @@ impl FsCheckpoints {
         self
     }
 
-    /// Names a home folder, of which no checkpoint is taken, as of `/`.
+    /// Keeps so many checkpoints of a key in a tree, the latest; a take drops older ones. By default all are kept until
+    /// somebody [forgets](Checkpointer::forget) them.
+    #[must_use]
+    pub const fn keep_latest(mut self, count: NonZeroU32) -> Self {
+        self.keep_latest = Some(count);
+        self
+    }
+
+    /// Names a home folder, of which no checkpoint is taken, as of `/` and of the home of this user as the system's list of users
+    /// has it. The environment is not read.
     #[must_use]
     pub fn home(mut self, home: impl Into<PathBuf>) -> Self {
         self.homes.push(home.into());
@@ -87,18 +107,50 @@ impl FsCheckpoints {
     /// The tree around a folder, where checkpoints are taken of it.
     pub(crate) fn tree(&self, folder: &Path) -> Outcome<Tree> {
         let tree = Tree::around(folder)?;
-        take::allow(self, &tree)?;
+        limits::allow(self, &tree)?;
         Ok(tree)
     }
 
     /// The database of a tree; it is made where there is none.
-    pub(crate) fn open(&self, tree: &Tree) -> Outcome<Connection> {
-        database::open(&self.path(tree, "db"))
+    pub(crate) fn open(&self, tree: &Tree) -> Outcome<Lent> {
+        self.lend(&self.path(tree, "db"))
+    }
+
+    /// The database at a path.
+    pub(crate) fn lend(&self, path: &Path) -> Outcome<Lent> {
+        self.pool.lend(path)
+    }
+
+    pub(crate) fn user_home(&self) -> Option<&Path> {
+        self.user_home.get_or_init(limits::user_home).as_deref()
     }
 
     /// A file of a tree's repository in the store.
     pub(crate) fn path(&self, tree: &Tree, suffix: &str) -> PathBuf {
         self.folder.join(format!("{}.{suffix}", tree.name()))
+    }
+
+    /// Renames the database of a tree, so that a new one is begun, unless it is whole: says whether it was not. What can be read in
+    /// it is still listed.
+    pub(crate) fn set_aside(&self, tree: &Tree) -> Outcome<bool> {
+        let path = self.path(tree, "db");
+        if database::is_whole(&path) {
+            return Ok(false);
+        }
+        let free = |aside: &PathBuf| aside.symlink_metadata().is_err();
+        let aside = (1..).map(|n| self.path(tree, &format!("damaged-{n}.db"))).find(free);
+        let aside = aside.expect("some number is free");
+        for suffix in ["-wal", "-shm", ""] {
+            let with =
+                |path: &Path| PathBuf::from([path.as_os_str(), OsStr::new(suffix)].join(OsStr::new("")));
+            match fs::rename(with(&path), with(&aside)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Trouble::io(path)(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(true)
     }
 
     /// The databases that are there, by name.
@@ -120,10 +172,10 @@ impl FsCheckpoints {
     }
 
     /// The database that holds a checkpoint of a key, and the checkpoint.
-    fn holding(&self, key: &SessionKey, id: CheckpointId) -> Outcome<(Connection, Kept)> {
+    fn holding(&self, key: &SessionKey, id: CheckpointId) -> Outcome<(Lent, Kept)> {
         let mut trouble = Trouble::NotFound;
         for path in self.databases()? {
-            match database::open(&path).and_then(|db| Ok((database::kept(&db, key, id)?, db))) {
+            match self.lend(&path).and_then(|db| Ok((database::kept(&db, key, id)?, db))) {
                 Ok((Some(kept), db)) => return Ok((db, kept)),
                 Ok((None, _)) => {}
                 // It may be in one that cannot be read.
@@ -135,13 +187,39 @@ impl FsCheckpoints {
 
     fn list_all(&self, key: &SessionKey) -> Outcome<Vec<Checkpoint>> {
         let mut all = Vec::new();
+        let (mut read, mut failed) = (false, None);
         for path in self.databases()? {
-            let kept = database::all_of(&database::open(&path)?, key)?;
-            all.extend(kept.into_iter().map(|kept| kept.checkpoint));
+            match self.lend(&path).and_then(|db| list_in(&db, key)) {
+                Ok(mut some) => {
+                    all.append(&mut some);
+                    read = true;
+                }
+                Err(trouble) => {
+                    tracing::warn!(path = %path.display(), %trouble, "checkpoints that may be there cannot be listed");
+                    failed = Some(trouble);
+                }
+            }
         }
         // Of one repository, the order of taking counts, whatever the clock did.
         all.sort_by_key(|checkpoint| checkpoint.at);
-        Ok(all)
+        match failed {
+            Some(trouble) if !read => Err(trouble),
+            _ => Ok(all),
+        }
+    }
+
+    /// Reads all of a checkpoint, and says whether it can be gone back to. [`list`](Checkpointer::list) looks at its top alone. What
+    /// is damaged is put again by the next checkpoint of a tree that still has it.
+    ///
+    /// # Errors
+    /// [`CheckpointError`] when the checkpoint is not there, or its database cannot be read.
+    pub async fn check(&self, key: &SessionKey, id: CheckpointId) -> Result<Health, CheckpointError> {
+        let key = key.clone();
+        let work = move |this: &Self| {
+            let (db, kept) = this.holding(&key, id)?;
+            health::check(&db, &kept)
+        };
+        self.blocking("check", &self.folder, work).await
     }
 
     /// Does blocking work on tokio's pool for it.
@@ -158,6 +236,28 @@ impl FsCheckpoints {
         })?;
         done.map_err(|trouble| trouble.at(operation, path))
     }
+}
+
+/// The checkpoints of a key in one database.
+fn list_in(db: &Connection, key: &SessionKey) -> Outcome<Vec<Checkpoint>> {
+    let mut all = Vec::new();
+    for kept in database::all_of(db, key)? {
+        all.push(match kept {
+            Ok(mut kept) => {
+                kept.checkpoint.health = health::glance(db, &kept)?;
+                kept.checkpoint
+            }
+            Err((id, trouble)) => {
+                let step = RunId::new(uuid::Uuid::nil());
+                let label = Label { key: key.clone(), step, moment: Moment::Asked, spot: None, prompt: None };
+                let nowhere = PathText::new(Path::new(""));
+                let mut damaged = Checkpoint::new(id, label, Timestamp::EPOCH, nowhere);
+                damaged.health = Health::Damaged(trouble.to_string());
+                damaged
+            }
+        });
+    }
+    Ok(all)
 }
 
 #[async_trait]

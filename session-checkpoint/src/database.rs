@@ -1,15 +1,16 @@
 //! The database of a repository's checkpoints.
 
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params};
-use session_core::{Checkpoint, CheckpointId, Health, Label, LeftOut, PathText, SessionKey, Timestamp};
+use session_core::{
+    Checkpoint, CheckpointId, Health, Label, LeftOut, LeftOutWhy, PathText, SessionKey, Timestamp,
+};
 
+use crate::handle;
 use crate::object::Hash;
 use crate::trouble::{Outcome, Trouble};
 
@@ -37,10 +38,11 @@ CREATE TABLE checkpoint (
     at       INTEGER NOT NULL,
     files    INTEGER NOT NULL,
     bytes    INTEGER NOT NULL,
-    left_out TEXT NOT NULL,
-    left_out_count INTEGER NOT NULL
+    left_out BLOB NOT NULL,
+    rules    BLOB NOT NULL
 );
 CREATE INDEX checkpoint_of_key ON checkpoint (mailbox, agent);
+CREATE INDEX checkpoint_of_root ON checkpoint (root);
 CREATE TABLE seen (
     root   BLOB NOT NULL,
     folder BLOB NOT NULL,
@@ -49,9 +51,11 @@ CREATE TABLE seen (
 ) WITHOUT ROWID;
 CREATE TABLE state (
     -- Grows whenever objects are dropped.
-    age INTEGER NOT NULL
+    age     INTEGER NOT NULL,
+    -- Checkpoints that were dropped since then.
+    dropped INTEGER NOT NULL
 );
-INSERT INTO state (age) VALUES (0);
+INSERT INTO state (age, dropped) VALUES (0, 0);
 CREATE TABLE restore (
     id     INTEGER PRIMARY KEY AUTOINCREMENT,
     root   BLOB NOT NULL,
@@ -100,6 +104,41 @@ pub(crate) fn age(db: &Connection) -> Outcome<i64> {
     Ok(db.prepare_cached("SELECT age FROM state")?.query_row([], |row| row.get(0))?)
 }
 
+/// Says that objects were dropped.
+pub(crate) fn grow_older(db: &Connection) -> Outcome<()> {
+    db.execute("UPDATE state SET age = age + 1", [])?;
+    Ok(())
+}
+
+/// Begins a transaction that writes, unless there is one.
+pub(crate) fn begin(db: &Connection) -> Outcome<()> {
+    if db.is_autocommit() {
+        db.execute_batch("BEGIN IMMEDIATE")?;
+    }
+    Ok(())
+}
+
+/// Ends it, well, or badly: on an error, and where nothing was done.
+pub(crate) fn end<T>(db: &Connection, done: Outcome<Option<T>>) -> Outcome<Option<T>> {
+    let good = matches!(done, Ok(Some(_)));
+    // SQLite ends it by itself on some errors.
+    if !db.is_autocommit() {
+        let ended = db.execute_batch(if good { "COMMIT" } else { "ROLLBACK" });
+        if let (true, Err(error)) = (good, ended) {
+            drop(db.execute_batch("ROLLBACK"));
+            return Err(error.into());
+        }
+    }
+    done
+}
+
+/// Whether a database can be read from end to end.
+pub(crate) fn is_whole(path: &Path) -> bool {
+    let check =
+        || Connection::open(path)?.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    check().is_ok_and(|verdict| verdict == "ok")
+}
+
 /// A checkpoint as it is kept.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
@@ -110,16 +149,19 @@ pub(crate) struct Kept {
     pub(crate) tree: Hash,
     /// The permissions of the top folder.
     pub(crate) mode: u16,
+    /// All that is left out, as bytes of paths, in their order.
+    pub(crate) left_out: Vec<(Vec<u8>, LeftOutWhy)>,
+    /// By which rules.
+    pub(crate) rules: [u8; 32],
 }
 
-const COLUMNS: &str =
-    "id, mailbox, agent, root, tree, mode, label, at, files, bytes, left_out, left_out_count";
+const COLUMNS: &str = "id, mailbox, agent, root, tree, mode, label, at, files, bytes, left_out, rules";
 
 /// Writes a checkpoint's row. To be called in the transaction that put its tree.
 pub(crate) fn keep(db: &Connection, kept: &Kept) -> Outcome<()> {
-    let Kept { checkpoint, root, tree, mode } = kept;
+    let Kept { checkpoint, root, tree, mode, left_out, rules } = kept;
     let label = serde_json::to_string(&checkpoint.label).expect("plain values can be encoded");
-    let left_out = serde_json::to_string(&checkpoint.left_out).expect("plain values can be encoded");
+    let left_out = postcard::to_allocvec(left_out).expect("plain values and bytes can be encoded");
     let sql = format!(
         "INSERT INTO checkpoint ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
     );
@@ -135,7 +177,7 @@ pub(crate) fn keep(db: &Connection, kept: &Kept) -> Outcome<()> {
         checkpoint.files.cast_signed(),
         checkpoint.bytes.cast_signed(),
         left_out,
-        checkpoint.left_out_count.cast_signed(),
+        rules.as_slice(),
     ])?;
     Ok(())
 }
@@ -151,19 +193,34 @@ pub(crate) fn kept(db: &Connection, key: &SessionKey, id: CheckpointId) -> Outco
     row.transpose()
 }
 
-/// All checkpoints of a key, oldest first.
-pub(crate) fn all_of(db: &Connection, key: &SessionKey) -> Outcome<Vec<Kept>> {
+/// All checkpoints of a key, oldest first. Of one that cannot be read, its id.
+pub(crate) fn all_of(
+    db: &Connection,
+    key: &SessionKey,
+) -> Outcome<Vec<Result<Kept, (CheckpointId, Trouble)>>> {
     let sql = format!("SELECT {COLUMNS} FROM checkpoint WHERE mailbox = ?1 AND agent = ?2 ORDER BY number");
     let mut select = db.prepare_cached(&sql)?;
-    let rows = select.query_map(params![key.mailbox.as_str(), key.agent.as_str()], |row| Ok(read(row)))?;
+    let mut rows = select.query(params![key.mailbox.as_str(), key.agent.as_str()])?;
     let mut all = Vec::new();
-    for row in rows {
-        all.push(row??);
+    while let Some(row) = rows.next()? {
+        all.push(read(row).map_err(|trouble| {
+            let id = row.get::<_, Vec<u8>>(0).ok().and_then(|id| id.try_into().ok());
+            (CheckpointId::from_bytes(id.unwrap_or_default()), trouble)
+        }));
     }
     Ok(all)
 }
 
 fn read(row: &Row<'_>) -> Outcome<Kept> {
+    read_row(row).map_err(|trouble| match trouble {
+        Trouble::Database(error) => {
+            Trouble::Damaged(format!("a column of a checkpoint cannot be read: {error}"))
+        }
+        other => other,
+    })
+}
+
+fn read_row(row: &Row<'_>) -> Outcome<Kept> {
     let damaged = |what: &str| Trouble::Damaged(format!("the {what} of a checkpoint cannot be read"));
     let id: Vec<u8> = row.get(0)?;
     let id: [u8; 16] = id.try_into().map_err(|_| damaged("id"))?;
@@ -172,16 +229,31 @@ fn read(row: &Row<'_>) -> Outcome<Kept> {
     let tree = Hash(tree.try_into().map_err(|_| damaged("tree"))?);
     let label: String = row.get(6)?;
     let label: Label = serde_json::from_str(&label).map_err(|_| damaged("label"))?;
-    let left_out: String = row.get(10)?;
-    let left_out: Vec<LeftOut> =
-        serde_json::from_str(&left_out).map_err(|_| damaged("list of what is left out"))?;
-    let path = PathText::new(Path::new(OsStr::from_bytes(&root)));
+    let left_out: Vec<u8> = row.get(10)?;
+    let left_out: Vec<(Vec<u8>, LeftOutWhy)> =
+        postcard::from_bytes(&left_out).map_err(|_| damaged("list of what is left out"))?;
+    let rules: Vec<u8> = row.get(11)?;
+    let rules = rules.try_into().map_err(|_| damaged("rules"))?;
+    let path = PathText::new(handle::path(&root));
     let mut checkpoint =
         Checkpoint::new(CheckpointId::from_bytes(id), label, Timestamp::from_millis(row.get(7)?), path);
     checkpoint.files = row.get::<_, i64>(8)?.cast_unsigned();
     checkpoint.bytes = row.get::<_, i64>(9)?.cast_unsigned();
-    checkpoint.left_out = left_out;
-    checkpoint.left_out_count = row.get::<_, i64>(11)?.cast_unsigned();
+    show_left_out(&mut checkpoint, &left_out);
     checkpoint.health = Health::Whole;
-    Ok(Kept { checkpoint, root, tree, mode: row.get(5)? })
+    Ok(Kept { checkpoint, root, tree, mode: row.get(5)?, left_out, rules })
+}
+
+/// Names the first of what is left out.
+pub(crate) fn show_left_out(checkpoint: &mut Checkpoint, left_out: &[(Vec<u8>, LeftOutWhy)]) {
+    checkpoint.left_out_count = left_out.len() as u64;
+    let shown = left_out.iter().take(Checkpoint::LEFT_OUT_SHOWN);
+    let shown = shown.map(|(path, why)| LeftOut { path: PathText::new(handle::path(path)), why: *why });
+    checkpoint.left_out = shown.collect();
+}
+
+/// The latest checkpoint of a tree, of whichever key.
+pub(crate) fn latest(db: &Connection, root: &[u8]) -> Outcome<Option<Kept>> {
+    let sql = format!("SELECT {COLUMNS} FROM checkpoint WHERE root = ?1 ORDER BY number DESC LIMIT 1");
+    db.prepare_cached(&sql)?.query_row([root], |row| Ok(read(row))).optional()?.transpose()
 }

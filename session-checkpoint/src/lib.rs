@@ -3,19 +3,25 @@
 
 mod checkpoints;
 mod content;
+mod covered;
 mod database;
 mod diff;
 mod forget;
 mod grow;
 mod handle;
+mod health;
+mod known;
+mod limits;
 mod node;
 mod object;
 mod place;
+mod pool;
 mod restore;
 mod rules;
 mod scan;
 mod seen;
 mod take;
+mod tracked;
 mod tree;
 mod trouble;
 

@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -17,6 +18,17 @@ pub(crate) struct Tree {
     pub(crate) root: PathBuf,
     /// What its checkpoints are kept under: the common directory of its repository, or its own path.
     pub(crate) repository: PathBuf,
+    /// The repository, where there is one.
+    pub(crate) git: Option<Git>,
+}
+
+/// Where the repository of a work tree lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Git {
+    /// What belongs to this work tree alone.
+    pub(crate) dir: PathBuf,
+    /// What all work trees of the repository share.
+    pub(crate) common: PathBuf,
 }
 
 impl Tree {
@@ -24,11 +36,11 @@ impl Tree {
     pub(crate) fn around(folder: &Path) -> Outcome<Self> {
         let folder = fs::canonicalize(folder).map_err(Trouble::io(folder))?;
         for root in folder.ancestors() {
-            if let Some(repository) = repository_of(root)? {
-                return Ok(Self { root: root.to_owned(), repository });
+            if let Some(git) = git_of(root)? {
+                return Ok(Self { root: root.to_owned(), repository: git.common.clone(), git: Some(git) });
             }
         }
-        Ok(Self { root: folder.clone(), repository: folder })
+        Ok(Self { root: folder.clone(), repository: folder, git: None })
     }
 
     /// The beginning of the names of its files in the store.
@@ -38,10 +50,10 @@ impl Tree {
     }
 }
 
-/// The common directory of the repository whose work tree has its top here; `None`: it is no top of one.
-fn repository_of(root: &Path) -> Outcome<Option<PathBuf>> {
+/// The repository whose work tree has its top here; `None`: it is no top of one.
+pub(crate) fn git_of(root: &Path) -> Outcome<Option<Git>> {
     let git = root.join(".git");
-    let git_dir = match fs::symlink_metadata(&git) {
+    let dir = match fs::symlink_metadata(&git) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
@@ -53,18 +65,27 @@ fn repository_of(root: &Path) -> Outcome<Option<PathBuf>> {
         Ok(_) => git,
     };
     // A folder of this name alone makes no repository.
-    if !git_dir.join("HEAD").is_file() {
+    if !dir.join("HEAD").is_file() {
         return Ok(None);
     }
-    let common = pointer(&git_dir.join("commondir"), b"")
-        .map_or_else(|| git_dir.clone(), |target| git_dir.join(target));
-    Ok(fs::canonicalize(common).ok())
+    let common = pointer(&dir.join("commondir"), b"").map_or_else(|| dir.clone(), |target| dir.join(target));
+    Ok(fs::canonicalize(common).ok().map(|common| Git { dir, common }))
 }
 
 /// The path that a small file of git's names, after a word.
 fn pointer(file: &Path, word: &[u8]) -> Option<PathBuf> {
-    let text = fs::read(file).ok().filter(|text| text.len() < 1 << 16)?;
+    let text = read(file, 1 << 16)?;
     let path = text.strip_prefix(word)?;
     let path = path.split(|byte| matches!(byte, b'\n' | b'\r')).next()?;
     (!path.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(path)))
+}
+
+/// What is in a file of git's, where it is one, and no longer than this. A pipe is not waited for.
+pub(crate) fn read(path: &Path, longest: u64) -> Option<Vec<u8>> {
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = fs::OpenOptions::new().read(true).custom_flags(nonblock).open(path).ok()?;
+    let meta = file.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= longest)?;
+    let mut text = Vec::with_capacity(usize::try_from(meta.len()).ok()?);
+    file.take(longest).read_to_end(&mut text).ok()?;
+    Some(text)
 }

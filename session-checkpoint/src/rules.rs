@@ -1,40 +1,233 @@
-//! What the ignore rules of a tree leave out.
+//! What the ignore rules of a tree leave out: those of its `.gitignore` files and of `.git/info/exclude`, each repository in it by
+//! its own. The user's own rules, outside of the tree, are not read.
 
+use std::io::Read as _;
 use std::os::fd::OwnedFd;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use sha2::{Digest as _, Sha256};
+
+use crate::checkpoints::FsCheckpoints;
+use crate::handle::{self, Sort};
+use crate::place::{self, Git, Tree};
+use crate::tracked::Tracked;
+
+/// A longer list of rules is not read.
+const LONGEST: u64 = 4 << 20;
 
 /// The rules that hold in a folder.
 #[derive(Debug)]
-pub(crate) struct Rules;
+pub(crate) struct Rules {
+    repository: Arc<Repository>,
+    /// Those that this folder adds to the ones above it.
+    list: Option<List>,
+    above: Option<Arc<Self>>,
+    /// The folder is ignored, and only what is tracked in it is covered.
+    only_tracked: bool,
+    digest: [u8; 32],
+}
+
+/// A list of rules.
+#[derive(Debug)]
+struct List {
+    /// The folder that they count from, within the tree.
+    folder: Vec<u8>,
+    text: Vec<u8>,
+    parsed: OnceLock<Gitignore>,
+}
+
+/// A repository in the tree, or the tree itself without one.
+#[derive(Debug)]
+struct Repository {
+    /// Within the tree.
+    folder: Vec<u8>,
+    /// Where its index is.
+    index: Option<PathBuf>,
+    tracked: OnceLock<Tracked>,
+    /// Nothing is ignored.
+    off: bool,
+}
 
 /// What rules say of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Judgement {
-    /// It is not covered.
-    pub(crate) out: bool,
-    /// A rule names it, so that it depends on what is tracked.
-    pub(crate) by_rule: bool,
+pub(crate) enum Judgement {
+    /// No rule leaves it out.
+    Covered,
+    /// A rule does, but git tracks it, or something in it.
+    Tracked,
+    /// It is left out.
+    Out,
 }
 
 impl Rules {
-    pub(crate) fn none() -> Arc<Self> {
-        Arc::new(Self)
+    /// The rules of a tree, but for those in its files.
+    pub(crate) fn of(checkpoints: &FsCheckpoints, tree: &Tree) -> Arc<Self> {
+        Self::of_repository(Vec::new(), tree.git.as_ref(), checkpoints.with_ignored)
     }
 
-    pub(crate) fn within(self: &Arc<Self>, _root: &Path, _path: &[u8], _handle: &OwnedFd) -> Arc<Self> {
-        Arc::clone(self)
+    fn of_repository(folder: Vec<u8>, git: Option<&Git>, off: bool) -> Arc<Self> {
+        let exclude =
+            git.filter(|_| !off).and_then(|git| place::read(&git.common.join("info/exclude"), LONGEST));
+        let list = exclude.filter(|text| !text.is_empty());
+        let digest = digest(&[u8::from(off)], list.as_deref().unwrap_or_default());
+        let list = list.map(|text| List { folder: folder.clone(), text, parsed: OnceLock::new() });
+        let index = git.map(|git| git.dir.join("index"));
+        let repository = Arc::new(Repository { folder, index, tracked: OnceLock::new(), off });
+        Arc::new(Self { repository, list, above: None, only_tracked: false, digest })
     }
 
-    pub(crate) fn for_child(self: &Arc<Self>, _path: &[u8]) -> Arc<Self> {
-        Arc::clone(self)
+    /// The rules that hold within a folder that is open. `has` tells whether there may be something of a name in it.
+    pub(crate) fn within(
+        self: &Arc<Self>,
+        root: &Path,
+        path: &[u8],
+        folder: &OwnedFd,
+        has: impl Fn(&[u8]) -> bool,
+    ) -> Arc<Self> {
+        if self.repository.off {
+            return Arc::clone(self);
+        }
+        let mut rules = Arc::clone(self);
+        if !path.is_empty() && has(b".git") && handle::look(folder, b".git").is_ok() {
+            let git = place::git_of(&root.join(handle::path(path))).ok().flatten();
+            if let Some(git) = git {
+                rules = Self::of_repository(path.to_vec(), Some(&git), false);
+            }
+        }
+        if has(b".gitignore")
+            && let Some(text) = gitignore(folder)
+        {
+            rules = Arc::new(Self {
+                repository: Arc::clone(&rules.repository),
+                digest: digest(&rules.digest, &text),
+                only_tracked: rules.only_tracked,
+                above: Some(rules),
+                list: Some(List { folder: path.to_vec(), text, parsed: OnceLock::new() }),
+            });
+        }
+        rules
     }
 
-    pub(crate) fn digest(&self, _ignoring: bool) -> [u8; 32] {
-        [0; 32]
+    /// The rules to start with in a folder in this one, of which they said this.
+    pub(crate) fn for_child(self: &Arc<Self>, judgement: Judgement) -> Arc<Self> {
+        if judgement != Judgement::Tracked || self.only_tracked {
+            return Arc::clone(self);
+        }
+        Arc::new(Self {
+            repository: Arc::clone(&self.repository),
+            list: None,
+            above: None,
+            only_tracked: true,
+            digest: digest(&self.digest, b"only what is tracked"),
+        })
     }
 
-    pub(crate) fn judge(&self, _folder: &[u8], _name: &[u8], _is_folder: bool) -> Judgement {
-        Judgement { out: false, by_rule: false }
+    /// What tells these rules from others; what is tracked aside.
+    pub(crate) const fn digest(&self) -> [u8; 32] {
+        self.digest
+    }
+
+    /// What they say of something in a folder.
+    pub(crate) fn judge(&self, folder: &[u8], name: &[u8], is_folder: bool) -> Judgement {
+        if self.repository.off {
+            return Judgement::Covered;
+        }
+        let path = handle::join(folder, name);
+        if !self.only_tracked && !self.match_up(&path, is_folder) {
+            return Judgement::Covered;
+        }
+        if self.repository.tracks(&path, is_folder) { Judgement::Tracked } else { Judgement::Out }
+    }
+
+    /// Whether a rule leaves it out: the last one of the nearest folder counts.
+    fn match_up(&self, path: &[u8], is_folder: bool) -> bool {
+        let mut next = Some(self);
+        while let Some(rules) = next {
+            if let Some(list) = &rules.list {
+                match list.parsed().matched(handle::path(within(path, &list.folder)), is_folder) {
+                    Match::Ignore(_) => return true,
+                    Match::Whitelist(_) => return false,
+                    Match::None => {}
+                }
+            }
+            next = rules.above.as_deref();
+        }
+        false
+    }
+}
+
+impl Repository {
+    fn tracks(&self, path: &[u8], is_folder: bool) -> bool {
+        let Some(index) = &self.index else { return false };
+        self.tracked.get_or_init(|| Tracked::read(index)).has(within(path, &self.folder), is_folder)
+    }
+}
+
+impl List {
+    fn parsed(&self) -> &Gitignore {
+        self.parsed.get_or_init(|| {
+            let mut builder = GitignoreBuilder::new("");
+            let text = self.text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&self.text);
+            for line in String::from_utf8_lossy(text).lines() {
+                // As for git, a line that is no pattern means nothing.
+                drop(builder.add_line(None, &literal_braces(line)));
+            }
+            builder.build().unwrap_or_else(|_| Gitignore::empty())
+        })
+    }
+}
+
+/// Braces mean themselves in git's patterns.
+fn literal_braces(line: &str) -> String {
+    let mut literal = String::with_capacity(line.len());
+    let (mut escaped, mut class) = (false, false);
+    for letter in line.chars() {
+        if matches!(letter, '{' | '}') && !escaped && !class {
+            literal.push('\\');
+        }
+        literal.push(letter);
+        class = !escaped && (letter == '[' || class && letter != ']');
+        escaped = !escaped && letter == '\\';
+    }
+    literal
+}
+
+/// The rules in a folder's own file of them: a link is none.
+fn gitignore(folder: &OwnedFd) -> Option<Vec<u8>> {
+    let file = handle::file(folder, b".gitignore").ok()?;
+    let look = handle::look_at(&file).ok()?;
+    if look.sort != Sort::File || look.stamp.size > LONGEST {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(LONGEST).read_to_end(&mut text).ok()?;
+    (!text.is_empty()).then_some(text)
+}
+
+/// A path that lies in a folder, as seen from there.
+fn within<'p>(path: &'p [u8], folder: &[u8]) -> &'p [u8] {
+    if folder.is_empty() { path } else { path.get(folder.len() + 1..).unwrap_or_default() }
+}
+
+fn digest(before: &[u8], text: &[u8]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    hasher.update((before.len() as u64).to_le_bytes());
+    hasher.update(before);
+    hasher.update(text);
+    hasher.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::literal_braces;
+
+    #[test]
+    fn braces_mean_themselves() {
+        assert_eq!(literal_braces("a{b,c}"), r"a\{b,c\}");
+        assert_eq!(literal_braces(r"a\{b\\{"), r"a\{b\\\{");
+        assert_eq!(literal_braces("[{]x}"), r"[{]x\}");
     }
 }

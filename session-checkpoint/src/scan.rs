@@ -13,9 +13,10 @@ use session_core::LeftOutWhy;
 
 use crate::checkpoints::CheckpointLimits;
 use crate::handle::{self, Look, Sort, Stamp};
+use crate::limits;
 use crate::node::What;
 use crate::object::Hash;
-use crate::rules::Rules;
+use crate::rules::{Judgement, Rules};
 use crate::seen::{Rows, Seen, SeenKind};
 use crate::trouble::{Outcome, Trouble};
 
@@ -115,6 +116,27 @@ const THREADS: usize = 2;
 pub(crate) struct Harvest<'a> {
     pub(crate) found: Vec<Found<'a>>,
     pub(crate) left_out: Vec<(Vec<u8>, LeftOutWhy)>,
+}
+
+impl Harvest<'_> {
+    /// The bytes of all files, and of those that have to be read.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        let (mut all, mut new) = (0, 0);
+        for found in &self.found {
+            let Found::Folder(folder) = found else { continue };
+            for item in &folder.items {
+                match item.state {
+                    State::Kept(_, what) | State::Carried(what) => all += what.sums().1,
+                    State::Read(stamp, _) => {
+                        all += stamp.size;
+                        new += stamp.size;
+                    }
+                    State::Child(..) | State::Ignored | State::Other | State::Gone => {}
+                }
+            }
+        }
+        (all, new)
+    }
 }
 
 impl<'a> Scan<'a> {
@@ -226,7 +248,7 @@ impl<'a> Scan<'a> {
                 folder.items.iter().filter(|item| matches!(item.state, State::Kept(..) | State::Read(..)));
             let count = files.count() as u64;
             if self.files.fetch_add(count, Ordering::Relaxed) + count > self.limits.files {
-                work.trouble = Some(too_many(self.limits.files));
+                work.trouble = Some(limits::too_many(&self.limits));
             }
         }
         work.found[at as usize] = Some(found);
@@ -247,10 +269,8 @@ impl<'a> Scan<'a> {
         if let Some(why) = self.foreign(&look) {
             return Err(Some(why));
         }
-        let rules = job.rules.within(&self.root, &job.path, &handle);
         let row = self.rows.get(&job.path).and_then(|row| Seen::decoded(row));
         let row = row.filter(|row| row.dev == look.dev);
-        let judged = row.as_ref().is_some_and(|row| row.rules == rules.digest(row.ignoring));
         let listed = row.as_ref().filter(|row| row.stamp == Some(look.stamp));
         let names: Vec<Cow<'a, [u8]>> = match listed {
             Some(row) => row.entries.iter().map(|entry| Cow::Borrowed(entry.name)).collect(),
@@ -259,8 +279,12 @@ impl<'a> Scan<'a> {
                 names.into_iter().map(Cow::Owned).collect()
             }
         };
+        let has = |name: &[u8]| names.binary_search_by(|other| other.as_ref().cmp(name)).is_ok();
+        let rules = job.rules.within(&self.root, &job.path, &handle, has);
+        // Where a rule leaves something out, what is tracked counts, too, and that may have changed.
+        let judged = row.as_ref().is_some_and(|row| row.rules == rules.digest() && !row.ignoring);
         let mut same = listed.is_some();
-        let mut ignoring = judged && row.as_ref().is_some_and(|row| row.ignoring);
+        let mut ignoring = false;
         let mut items = Vec::with_capacity(names.len());
         let mut children = Vec::new();
         for (at, name) in names.into_iter().enumerate() {
@@ -268,48 +292,46 @@ impl<'a> Scan<'a> {
                 Some(row) => Some(row.entries[at].kind),
                 None => row.as_ref().and_then(|row| row.get(&name)).map(|entry| entry.kind),
             };
-            let mut state = match before {
-                Some(SeenKind::Ignored) if judged => Some(State::Ignored),
-                _ => match self.entry(&handle, &name, before) {
-                    Ok(state) => state,
-                    Err(why) => {
-                        out.push((handle::join(&job.path, &name), why));
-                        Some(State::Other)
-                    }
-                },
-            };
-            // What is known to be covered by these rules is not matched again.
-            let fresh = !judged || before.is_none_or(|before| before == SeenKind::Other);
-            if fresh && !matches!(state, None | Some(State::Other)) {
-                let is_folder = matches!(state, Some(State::Child(..)));
-                let judgement = rules.judge(&job.path, &name, is_folder);
-                ignoring |= judgement.by_rule;
-                if judgement.out {
-                    state = Some(State::Ignored);
+            let mut state = match self.entry(&handle, &name, before) {
+                Ok(None) => {
+                    same = false;
+                    continue;
                 }
+                Ok(Some(state)) => state,
+                Err(why) => {
+                    out.push((handle::join(&job.path, &name), why));
+                    State::Other
+                }
+            };
+            // What was covered by these rules is not matched again.
+            let known = judged && before.is_some_and(|before| before != SeenKind::Other);
+            let mut judgement = Judgement::Covered;
+            if !known && !matches!(state, State::Other) {
+                judgement = rules.judge(&job.path, &name, matches!(state, State::Child(..)));
             }
-            let Some(mut state) = state else { continue };
+            ignoring |= judgement != Judgement::Covered;
+            if judgement == Judgement::Out {
+                out.push((handle::join(&job.path, &name), LeftOutWhy::Ignored));
+                state = State::Ignored;
+            }
             if let State::Child(place, _) = &mut state {
                 *place = number(children.len());
                 let path = handle::join(&job.path, &name);
                 let start = path.len() - name.len();
                 let parent = (job.depth < HANDLES).then(|| (Arc::clone(&handle), start));
-                let rules = rules.for_child(&path);
+                let rules = rules.for_child(judgement);
                 children.push(Job { number: *place, path, parent, rules, depth: job.depth + 1 });
             }
-            if matches!(state, State::Ignored) {
-                out.push((handle::join(&job.path, &name), LeftOutWhy::Ignored));
-            }
-            same &= match (&state, before) {
-                (State::Kept(..) | State::Child(_, Some(_)), _)
-                | (State::Ignored, Some(SeenKind::Ignored))
-                | (State::Other, Some(SeenKind::Other)) => true,
+            same &= match state {
+                State::Kept(..) | State::Child(_, Some(_)) => true,
+                State::Ignored => before == Some(SeenKind::Ignored),
+                State::Other => before == Some(SeenKind::Other),
                 _ => false,
             };
             items.push(Item { name, state });
         }
-        let digest = rules.digest(ignoring);
-        same &= listed.is_some_and(|row| row.rules == digest && row.entries.len() == items.len());
+        let digest = rules.digest();
+        same &= listed.is_some_and(|row| row.rules == digest && row.ignoring == ignoring);
         let same = listed.filter(|_| same).map(|row| (row.list, row.files, row.bytes));
         let path = job.path.clone();
         let scanned = Scanned { path, look, rules: digest, ignoring, items, same, row: true };
@@ -348,7 +370,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Why something is not of this tree.
-    fn foreign(&self, look: &Look) -> Option<LeftOutWhy> {
+    pub(crate) fn foreign(&self, look: &Look) -> Option<LeftOutWhy> {
         if look.dev != self.dev {
             return Some(LeftOutWhy::OtherFileSystem);
         }
@@ -368,12 +390,6 @@ pub(crate) fn unseen(error: &io::Error) -> Option<LeftOutWhy> {
         Some(Errno::NOTDIR | Errno::LOOP) => Some(LeftOutWhy::Unsteady),
         _ => Some(LeftOutWhy::Unreadable),
     }
-}
-
-pub(crate) fn too_many(limit: u64) -> Trouble {
-    Trouble::NoRoom(format!(
-        "the tree has more than {limit} files; ignore some of them by a .gitignore, or raise the limit"
-    ))
 }
 
 /// The paths of folders that were looked at.

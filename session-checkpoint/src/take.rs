@@ -3,15 +3,17 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rusqlite::Connection;
-use session_core::{Checkpoint, CheckpointId, Label, LeftOut, LeftOutWhy, PathText, TakeOrder, Timestamp};
+use session_core::{Checkpoint, CheckpointId, Label, PathText, TakeOrder, Timestamp};
 
 use crate::checkpoints::FsCheckpoints;
 use crate::content::{self, Piece};
-use crate::database::{self, Kept};
+use crate::database::{self, Kept, begin, end};
 use crate::grow::grow;
-use crate::handle::{self, Moment};
+use crate::handle::Moment;
+use crate::known::{Known, Wanted};
 use crate::node::What;
 use crate::object;
 use crate::place::Tree;
@@ -19,6 +21,7 @@ use crate::rules::Rules;
 use crate::scan::{self, Scan};
 use crate::seen::{self, Rows};
 use crate::trouble::{Outcome, Trouble};
+use crate::{forget, health, limits, restore, tree};
 
 /// An order to take one, owned.
 #[derive(Debug)]
@@ -42,96 +45,163 @@ impl Wish {
     }
 }
 
-/// Whether checkpoints are taken of a tree.
-pub(crate) fn allow(_checkpoints: &FsCheckpoints, _tree: &Tree) -> Outcome<()> {
-    Ok(())
-}
-
 /// So often a take begins again when what it counted on was dropped meanwhile.
 const TRIES: usize = 5;
 
 pub(crate) fn take(checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Checkpoint> {
     let tree = checkpoints.tree(&wish.folder)?;
-    let mut db = checkpoints.open(&tree)?;
+    match take_of(checkpoints, &tree, wish) {
+        Err(trouble) if trouble.is_corrupt() && checkpoints.set_aside(&tree)? => {
+            tracing::warn!(%trouble, root = %tree.root.display(), "a damaged database of checkpoints was set aside");
+            take_of(checkpoints, &tree, wish)
+        }
+        done => done,
+    }
+}
+
+fn take_of(checkpoints: &FsCheckpoints, tree: &Tree, wish: &Wish) -> Outcome<Checkpoint> {
+    restore::recover_tree(checkpoints, tree)?;
+    let db = checkpoints.open(tree)?;
+    let rules = Rules::of(checkpoints, tree);
+    let mut take = Take { checkpoints, tree, db: &db, wish, rules, wanted: None };
+    take.wanted = wish.changed.as_deref().and_then(|changed| Wanted::new(&tree.root, changed));
+    let mut healed = false;
     for _ in 0..TRIES {
-        if let Some(checkpoint) = attempt(checkpoints, &tree, &mut db, wish)? {
-            return Ok(checkpoint);
+        match take.attempt() {
+            Ok(Some(checkpoint)) => {
+                forget::tidy(&db)?;
+                return Ok(checkpoint);
+            }
+            Ok(None) => {}
+            // What it would have built on is not what it was: then nothing is known, and all is read.
+            Err(Trouble::Damaged(_)) if !healed => {
+                take.heal()?;
+                take.wanted = None;
+                healed = true;
+            }
+            Err(trouble) => return Err(trouble),
         }
     }
     Err(Trouble::Busy)
 }
 
-/// Takes a checkpoint, unless objects were dropped while it was taken.
-fn attempt(
-    checkpoints: &FsCheckpoints,
-    tree: &Tree,
-    db: &mut Connection,
-    wish: &Wish,
-) -> Outcome<Option<Checkpoint>> {
-    let root = tree.root.as_os_str().as_bytes();
-    let age = database::age(db)?;
-    let mut rows = Rows::new();
-    seen::load(db, root, b"", &mut rows)?;
+/// A checkpoint that is being taken.
+struct Take<'t> {
+    checkpoints: &'t FsCheckpoints,
+    tree: &'t Tree,
+    db: &'t Connection,
+    wish: &'t Wish,
+    rules: Arc<Rules>,
+    /// The paths that may have changed. `None`: any.
+    wanted: Option<Wanted>,
+}
 
-    let began = Moment::now();
-    let scan = Scan::new(tree.root.clone(), ours(checkpoints), checkpoints.limits, &rows)?;
-    let top = scan.top.try_clone().map_err(Trouble::io(&tree.root))?;
-    scan.order(Vec::new(), Rules::none());
-    let mut harvest = scan.run()?;
+impl Take<'_> {
+    fn root(&self) -> &[u8] {
+        self.tree.root.as_os_str().as_bytes()
+    }
 
-    let mut writer = Writer { db, waiting: 0 };
-    content::read_all(&mut harvest, &top, checkpoints.limits.file_bytes, |piece| writer.put(&piece))?;
-    let Writer { db, .. } = writer;
-    begin(db)?;
-    let done = (|| {
-        if database::age(db)? != age {
-            return Ok(None);
+    /// Takes it, unless objects were dropped meanwhile.
+    fn attempt(&self) -> Outcome<Option<Checkpoint>> {
+        let (db, root, limits) = (self.db, self.root(), self.checkpoints.limits);
+        let began = Moment::now();
+        let age = database::age(db)?;
+        let base = self.base()?;
+        let mut rows = Rows::new();
+        match &base {
+            None => seen::load(db, root, b"", &mut rows)?,
+            Some((_, wanted)) => {
+                for path in wanted.whole() {
+                    seen::load(db, root, &path, &mut rows)?;
+                }
+            }
         }
-        let grown = grow(db, root, &harvest, began)?;
-        let Some(What::Folder { mode, list, files, bytes }) = grown else {
-            return Err(Trouble::NotHere("its top cannot be read".to_owned()));
+        let scan = Scan::new(self.tree.root.clone(), ours(self.checkpoints), limits, &rows)?;
+        let looked = match &base {
+            None => {
+                scan.order(Vec::new(), Arc::clone(&self.rules));
+                Vec::new()
+            }
+            Some((base, wanted)) => {
+                let mut known = Known { db, scan: &scan, looked: Vec::new() };
+                known.walk(base.tree, wanted, &self.rules)?;
+                known.looked
+            }
         };
-        let found = scan::paths(&harvest.found);
-        for folder in rows.keys().filter(|folder| !found.contains(folder.as_slice())) {
-            seen::remove(db, root, folder)?;
+        let top = scan.top.try_clone().map_err(Trouble::io(&self.tree.root))?;
+        let mut harvest = scan.run()?;
+        let (bytes, new) = harvest.bytes();
+        limits::measure(&limits, 0, bytes)?;
+        limits::room(&limits, &self.checkpoints.folder, new)?;
+        let mut writer = Writer { db, waiting: 0 };
+        let read = content::read_all(&mut harvest, &top, limits.file_bytes, |piece| writer.put(&piece));
+        end(
+            db,
+            read.and_then(|()| {
+                begin(db)?;
+                if database::age(db)? != age {
+                    return Ok(None);
+                }
+                let grown = grow(db, root, &harvest, began)?;
+                let Some(What::Folder { mode, list, files, bytes }) = grown else {
+                    return Err(Trouble::NotHere("its top cannot be read".to_owned()));
+                };
+                limits::measure(&limits, files, bytes)?;
+                // What was seen may speak of objects that are not what they were.
+                tree::folder(db, list)?;
+                if base.is_none() {
+                    let found = scan::paths(&harvest.found);
+                    for folder in rows.keys().filter(|folder| !found.contains(folder.as_slice())) {
+                        seen::remove(db, root, folder)?;
+                    }
+                }
+                let mut left_out = harvest.left_out;
+                if let Some((base, _)) = base {
+                    let stays = |path: &[u8]| !looked.iter().any(|looked| is_at_or_below(path, looked));
+                    left_out.extend(base.left_out.into_iter().filter(|(path, _)| stays(path)));
+                }
+                left_out.sort_unstable();
+                let wish = self.wish;
+                let path = PathText::new(&self.tree.root);
+                let mut checkpoint = Checkpoint::new(wish.id, wish.label.clone(), wish.at, path);
+                (checkpoint.files, checkpoint.bytes) = (files, bytes);
+                database::show_left_out(&mut checkpoint, &left_out);
+                let (root, rules) = (root.to_owned(), self.rules.digest());
+                let kept = Kept { checkpoint, root, tree: list, mode, left_out, rules };
+                database::keep(db, &kept)?;
+                Ok(Some(kept.checkpoint))
+            }),
+        )
+    }
+
+    /// Drops what is damaged of the latest checkpoint, and what was seen.
+    fn heal(&self) -> Outcome<()> {
+        let latest = match database::latest(self.db, self.root()) {
+            Err(Trouble::Damaged(_)) => None,
+            latest => latest?,
+        };
+        if let Some(kept) = latest {
+            health::check(self.db, &kept)?;
         }
-        let path = PathText::new(&tree.root);
-        let mut checkpoint = Checkpoint::new(wish.id, wish.label.clone(), wish.at, path);
-        checkpoint.files = files;
-        checkpoint.bytes = bytes;
-        leave_out(&mut checkpoint, harvest.left_out);
-        let kept = Kept { checkpoint, root: root.to_owned(), tree: list, mode };
-        database::keep(db, &kept)?;
-        Ok(Some(kept.checkpoint))
-    })();
-    end(db, done)
+        health::heal(self.db, &[])
+    }
+
+    /// What a take of known paths builds on. `None`: the whole tree has to be looked at.
+    fn base(&self) -> Outcome<Option<(Kept, &Wanted)>> {
+        let Some(wanted) = &self.wanted else { return Ok(None) };
+        let base = database::latest(self.db, self.root())?;
+        Ok(base.filter(|base| base.rules == self.rules.digest()).map(|base| (base, wanted)))
+    }
 }
 
-/// Begins a transaction that writes, unless there is one.
-fn begin(db: &Connection) -> Outcome<()> {
-    if db.is_autocommit() {
-        db.execute_batch("BEGIN IMMEDIATE")?;
-    }
-    Ok(())
-}
-
-/// Ends it, well or badly.
-fn end<T>(db: &Connection, done: Outcome<Option<T>>) -> Outcome<Option<T>> {
-    match done {
-        Ok(Some(done)) => {
-            db.execute_batch("COMMIT")?;
-            Ok(Some(done))
-        }
-        other => {
-            db.execute_batch("ROLLBACK")?;
-            other
-        }
-    }
+/// Whether a path is this one, or lies below it.
+fn is_at_or_below(path: &[u8], this: &[u8]) -> bool {
+    path.strip_prefix(this).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
 }
 
 /// Puts objects, in transactions that do not grow without bound.
 struct Writer<'a> {
-    db: &'a mut Connection,
+    db: &'a Connection,
     waiting: usize,
 }
 
@@ -156,13 +226,4 @@ impl Writer<'_> {
 fn ours(checkpoints: &FsCheckpoints) -> Option<(u64, u64)> {
     let place = checkpoints.folder.parent()?.metadata().ok()?;
     Some((place.dev(), place.ino()))
-}
-
-/// Names what is left out, in the order of paths.
-fn leave_out(checkpoint: &mut Checkpoint, mut left_out: Vec<(Vec<u8>, LeftOutWhy)>) {
-    left_out.sort_unstable();
-    checkpoint.left_out_count = left_out.len() as u64;
-    let shown = left_out.iter().take(Checkpoint::LEFT_OUT_SHOWN);
-    checkpoint.left_out =
-        shown.map(|(path, why)| LeftOut { path: PathText::new(handle::path(path)), why: *why }).collect();
 }

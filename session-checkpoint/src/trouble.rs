@@ -23,6 +23,9 @@ pub(crate) enum Trouble {
     /// There is no such checkpoint.
     #[error("there is no such checkpoint")]
     NotFound,
+    /// The checkpoint is of another tree than the one it is asked for.
+    #[error("it is of another tree")]
+    AnotherTree,
     /// The tree, or the room that is left, is over a limit.
     #[error("{0}")]
     NoRoom(String),
@@ -43,6 +46,18 @@ impl Trouble {
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }
+    }
+
+    /// Whether the database itself is no whole one.
+    pub(crate) fn is_corrupt(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        let Self::Database(error) = self else { return false };
+        matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
+    }
+
+    /// Whether what is kept is at fault, and asking again would not help.
+    pub(crate) fn is_damage(&self) -> bool {
+        self.kind() == CheckpointErrorKind::Corrupt
     }
 
     fn kind(&self) -> CheckpointErrorKind {
@@ -69,7 +84,7 @@ impl Trouble {
             },
             Self::Damaged(_) => CheckpointErrorKind::Corrupt,
             Self::Newer(_) => CheckpointErrorKind::Newer,
-            Self::NotFound => CheckpointErrorKind::NotFound,
+            Self::NotFound | Self::AnotherTree => CheckpointErrorKind::NotFound,
             Self::NoRoom(_) => CheckpointErrorKind::NoRoom,
             Self::NotHere(_) => CheckpointErrorKind::NotHere,
             Self::Busy => CheckpointErrorKind::Unavailable,
@@ -82,6 +97,7 @@ impl Trouble {
         let error = CheckpointError::new(self.kind(), operation, path);
         match self {
             Self::NotFound => error,
+            Self::AnotherTree => error.with_detail(self.to_string()),
             Self::NoRoom(detail) | Self::NotHere(detail) => error.with_detail(detail),
             other => error.with_source(other),
         }

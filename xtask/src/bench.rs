@@ -4,7 +4,7 @@ use crate::{Outcome, cargo, peers, root};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Which group: `run`, `store`, `transcripts`.
+    /// Which group: `run`, `store`, `checkpoint`, `transcripts`.
     group: String,
     /// Install what others offer for the same, and measure it in turn with ours, where the group has such.
     #[arg(long)]

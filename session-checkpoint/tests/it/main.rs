@@ -1,4 +1,6 @@
 //! The checkpointer over trees that are made here.
 
+mod rules;
+mod same;
 mod support;
 mod take;

@@ -1,0 +1,138 @@
+//! What ignore rules leave out, beside what git says.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use session_core::LeftOutWhy;
+
+use crate::support::{World, left_out};
+
+/// The topmost paths that are left out as ignored.
+fn ignored(world: &World) -> BTreeSet<String> {
+    let out = left_out(&world.take());
+    out.into_iter().filter(|(_, why)| *why == LeftOutWhy::Ignored).map(|(path, _)| path).collect()
+}
+
+#[test]
+fn the_same_is_ignored_as_by_git() {
+    let world = World::with_repository();
+    world.write(
+        ".gitignore",
+        "target/\n*.log\n!keep.log\n/only_top\r\n# note\n\\#odd\nbuild/**/*.o\ndoc/*.txt\n\nspace\\ \n{a,b}.c\n[xy]z\nfoo/\nst?r\n**/deep/er\n",
+    );
+    world.write("sub/.gitignore", "!a.log\nlocal\n");
+    world.write(".git/info/exclude", "excluded\n!x.late\n");
+    world.write("late/.gitignore", "*.late\n");
+    for path in [
+        "target/debug/x",
+        "a.log",
+        "keep.log",
+        "only_top",
+        "sub/only_top",
+        "#odd",
+        "build/a/b/c.o",
+        "build/c.o",
+        "doc/a.txt",
+        "doc/b/a.txt",
+        "space ",
+        "a.c",
+        "b.c",
+        "{a,b}.c",
+        "xz",
+        "az",
+        "foo",
+        "q/foo/x",
+        "star",
+        "st/r",
+        "q/deep/er/y",
+        "deep/er",
+        "sub/a.log",
+        "sub/b.log",
+        "sub/local/x",
+        "local",
+        "excluded/x",
+        "q/excluded",
+        "late/x.late",
+        "late/y.late",
+        "x.late",
+        // So that no folder is left out just because all in it is.
+        "build/f",
+        "build/a/f",
+        "build/a/b/f",
+        "deep/f",
+        "q/f",
+        "q/deep/f",
+    ] {
+        world.write(path, "x");
+    }
+    let listed = world.git(&["ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory"]);
+    let expected: BTreeSet<String> =
+        listed.split_terminator('\0').map(|path| path.trim_end_matches('/').to_owned()).collect();
+    assert!(expected.len() > 15, "{expected:?}");
+    assert_eq!(ignored(&world), expected);
+    assert_eq!(ignored(&world), expected, "when nothing changed");
+    let mut world = world;
+    world.checkpoints = world.checkpoints.with_ignored(true);
+    assert!(ignored(&world).is_empty());
+    assert_eq!(world.read(&world.take(), "target/debug/x").unwrap(), b"x");
+}
+
+#[test]
+fn what_git_tracks_is_covered_though_a_rule_names_it() {
+    for version in ["2", "4"] {
+        let world = World::with_repository();
+        world.write(".gitignore", "out/\n*.bin\n");
+        world.write("out/kept/a", "a");
+        world.write("out/kept/b", "b");
+        world.write("out/other", "c");
+        world.write("x.bin", "x");
+        world.write("y.bin", "y");
+        assert_eq!(ignored(&world), ["out", "x.bin", "y.bin"].map(str::to_owned).into());
+        world.git(&["update-index", "--index-version", version]);
+        world.git(&["add", "-f", "out/kept/a", "x.bin"]);
+        let expected = ["out/kept/b", "out/other", "y.bin"].map(str::to_owned);
+        assert_eq!(ignored(&world), expected.into());
+        let taken = world.take();
+        assert_eq!(world.read(&taken, "out/kept/a").unwrap(), b"a");
+        assert_eq!(world.read(&taken, "out/kept/b"), None);
+        world.write("out/kept/a", "A");
+        let taken = world.try_take(Some(&["out/kept/a", "out/kept/b"])).unwrap();
+        assert_eq!(world.read(&taken, "out/kept/a").unwrap(), b"A");
+        assert_eq!(world.read(&taken, "out/kept/b"), None);
+        world.git(&["rm", "-q", "-f", "--cached", "out/kept/a"]);
+        assert_eq!(ignored(&world), ["out", "y.bin"].map(str::to_owned).into());
+    }
+}
+
+#[test]
+fn each_repository_has_its_own_rules() {
+    let world = World::with_repository();
+    world.write(".gitignore", "*.tmp\nignored_repo/\n");
+    world.write("nested/a.tmp", "x");
+    world.write("nested/a.own", "x");
+    world.write("nested/a.excluded", "x");
+    world.write("nested/.gitignore", "*.own\n");
+    world.write("ignored_repo/a", "x");
+    for repository in ["nested", "ignored_repo"] {
+        crate::support::git(&world.tree.join(repository), &["init", "-q"]);
+    }
+    world.write("nested/.git/info/exclude", "*.excluded\n");
+    let expected = ["ignored_repo", "nested/a.excluded", "nested/a.own"].map(str::to_owned);
+    assert_eq!(ignored(&world), expected.into());
+}
+
+#[test]
+fn rules_count_without_a_repository_and_change_with_their_files() {
+    let world = World::new();
+    world.write("a/x", "x");
+    world.write("b/x", "x");
+    assert_eq!(ignored(&world), BTreeSet::new());
+    world.write(".gitignore", "x\n");
+    assert_eq!(ignored(&world), ["a/x", "b/x"].map(str::to_owned).into());
+    world.write("b/.gitignore", "!x\n");
+    assert_eq!(ignored(&world), ["a/x"].map(str::to_owned).into());
+    fs::remove_file(world.tree.join(".gitignore")).unwrap();
+    let taken = world.try_take(Some(&[".gitignore"])).unwrap();
+    assert_eq!(taken.left_out_count, 0);
+    assert_eq!(world.read(&taken, "a/x").unwrap(), b"x");
+}
