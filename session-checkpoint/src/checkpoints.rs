@@ -249,7 +249,7 @@ fn list_in(db: &Connection, key: &SessionKey) -> Outcome<Vec<Checkpoint>> {
             }
             Err((id, trouble)) => {
                 let step = RunId::new(uuid::Uuid::nil());
-                let label = Label { key: key.clone(), step, moment: Moment::Asked, spot: None, prompt: None };
+                let label = Label::new(key.clone(), step, Moment::Asked);
                 let nowhere = PathText::new(Path::new(""));
                 let mut damaged = Checkpoint::new(id, label, Timestamp::EPOCH, nowhere);
                 damaged.health = Health::Damaged(trouble.to_string());

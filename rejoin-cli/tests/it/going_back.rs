@@ -59,7 +59,7 @@ pub(crate) fn samples() -> Vec<(&'static str, Value)> {
 fn what_shell_did_is_taken_back_and_the_taking_back_too() {
     let machine = worked();
     let preview = rejoin(&machine, &["rewind", "issue-42", "-n", "2", "--dry-run"]).ok();
-    assert!(preview.stdout.contains("  M a.txt\n  D b.txt\n  A c.txt\n"), "{preview:?}");
+    assert!(preview.stdout.contains("  M a.txt (mode 600 to 644)\n  D b.txt\n  A c.txt\n"), "{preview:?}");
     assert_eq!(text(&machine, "a.txt").as_deref(), Some("two\n"), "nothing was done");
 
     let done = rejoin(&machine, &["rewind", "issue-42", "-n", "2"]).ok();

@@ -24,13 +24,8 @@ pub(crate) fn key(mailbox: &str) -> SessionKey {
 }
 
 pub(crate) fn label(key: &SessionKey) -> Label {
-    Label {
-        key: key.clone(),
-        step: RunId::new(uuid::Uuid::new_v4()),
-        moment: Moment::Asked,
-        spot: None,
-        prompt: Some("p".to_owned()),
-    }
+    let label = Label::new(key.clone(), RunId::new(uuid::Uuid::new_v4()), Moment::Asked);
+    Label { prompt: Some("p".to_owned()), ..label }
 }
 
 /// Does work that may go to a pool of threads.

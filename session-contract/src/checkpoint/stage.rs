@@ -223,6 +223,7 @@ pub(super) fn label(key: &SessionKey) -> Label {
         moment: Moment::BeforeRun,
         spot: Some(Spot { native_id, turns: 3, bytes: Some(u64::MAX) }),
         prompt: Some("fix \"it\"\n\u{1f600}\u{0}".to_owned()),
+        back_to: Some(CheckpointId::new(uuid::Uuid::max())),
     }
 }
 

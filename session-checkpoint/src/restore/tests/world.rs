@@ -52,7 +52,7 @@ impl World {
         let (tree, mode) = model::keep(&transaction, model);
         let id = CheckpointId::new(uuid::Uuid::new_v4());
         let (step, moment) = (RunId::new(uuid::Uuid::nil()), Moment::Asked);
-        let label = Label { key: key(), step, moment, spot: None, prompt: None };
+        let label = Label::new(key(), step, moment);
         let mut checkpoint = Checkpoint::new(id, label, Timestamp::from_millis(0), PathText::new(&self.root));
         database::show_left_out(&mut checkpoint, &left_out);
         let root = std::os::unix::ffi::OsStrExt::as_bytes(self.root.as_os_str()).to_owned();

@@ -237,8 +237,7 @@ impl Shelf {
         let id = id.unwrap_or(CheckpointId::new(uuid::Uuid::nil()));
         let Some(sheet) = self.sheet(place) else {
             let step = RunId::new(uuid::Uuid::nil());
-            let (moment, spot, prompt) = (Moment::Asked, None, None);
-            let label = Label { key: key.clone(), step, moment, spot, prompt };
+            let label = Label::new(key.clone(), step, Moment::Asked);
             let mut damaged = Checkpoint::new(id, label, Timestamp::EPOCH, PathText::new(place));
             damaged.health = Health::Damaged("what tells of it cannot be read".to_owned());
             return (damaged, None);
