@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg(unix)]
 
+mod call;
 mod checkpoints;
 mod content;
 mod covered;

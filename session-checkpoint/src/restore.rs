@@ -25,6 +25,7 @@ use self::journal::{Begun, Side};
 use self::lock::Lock;
 use self::walk::Walker;
 use self::work::Work;
+use crate::call::Call;
 use crate::checkpoints::FsCheckpoints;
 use crate::covered::LeftOuts;
 use crate::database;
@@ -60,14 +61,15 @@ impl Wish {
 ///
 /// A file is replaced as a whole: another name of it, a hard link, keeps the content that it had. So is one with several names
 /// of which only the permissions differ.
-pub(crate) fn restore(checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Restored> {
-    restore_by(&Real, checkpoints, wish)
+pub(crate) fn restore(checkpoints: &FsCheckpoints, wish: &Wish, call: &Call) -> Outcome<Restored> {
+    restore_by(&Real, checkpoints, wish, call)
 }
 
-fn restore_by(hands: &dyn Hands, checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Restored> {
+fn restore_by(hands: &dyn Hands, checkpoints: &FsCheckpoints, wish: &Wish, call: &Call) -> Outcome<Restored> {
     let tree = checkpoints.tree(&wish.folder)?;
     let mut db = checkpoints.open(&tree)?;
-    let lock = Lock::of(&checkpoints.path(&tree, "lock"), &tree.root)?;
+    // From here on, who comes waits for it, whether or not anybody waits for this.
+    let lock = call.begin(|| Lock::of(&checkpoints.path(&tree, "lock"), &tree.root))?;
     finish_all(hands, &db, &tree.root)?;
     let walker = Walker::new(hands, &tree.root).map_err(Trouble::io(&tree.root))?;
 
@@ -116,9 +118,7 @@ fn recover_by(hands: &dyn Hands, checkpoints: &FsCheckpoints, tree: &Tree) -> Ou
         return Ok(Vec::new());
     }
     let db = checkpoints.open(tree)?;
-    if journal::all(&db, &tree.root)?.is_empty() {
-        return Ok(Vec::new());
-    }
+    // Also where nothing is noted: it may be about to be.
     let lock = Lock::of(&checkpoints.path(tree, "lock"), &tree.root)?;
     let recovered = finish_all(hands, &db, &tree.root)?;
     drop(lock);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use session_core::{Checkpoint, CheckpointId, Label, PathText, TakeOrder, Timestamp};
 
+use crate::call::Call;
 use crate::checkpoints::FsCheckpoints;
 use crate::content::{self, Piece};
 use crate::database::{self, Kept, begin, end};
@@ -48,22 +49,22 @@ impl Wish {
 /// So often a take begins again when what it counted on was dropped meanwhile.
 const TRIES: usize = 5;
 
-pub(crate) fn take(checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Checkpoint> {
+pub(crate) fn take(checkpoints: &FsCheckpoints, wish: &Wish, call: &Call) -> Outcome<Checkpoint> {
     let tree = checkpoints.tree(&wish.folder)?;
-    match take_of(checkpoints, &tree, wish) {
+    match take_of(checkpoints, &tree, wish, call) {
         Err(trouble) if trouble.is_corrupt() && checkpoints.set_aside(&tree)? => {
             tracing::warn!(%trouble, root = %tree.root.display(), "a damaged database of checkpoints was set aside");
-            take_of(checkpoints, &tree, wish)
+            take_of(checkpoints, &tree, wish, call)
         }
         done => done,
     }
 }
 
-fn take_of(checkpoints: &FsCheckpoints, tree: &Tree, wish: &Wish) -> Outcome<Checkpoint> {
+fn take_of(checkpoints: &FsCheckpoints, tree: &Tree, wish: &Wish, call: &Call) -> Outcome<Checkpoint> {
     restore::recover_tree(checkpoints, tree)?;
     let db = checkpoints.open(tree)?;
     let rules = Rules::of(checkpoints, tree);
-    let mut take = Take { checkpoints, tree, db: &db, wish, rules, wanted: None };
+    let mut take = Take { checkpoints, tree, db: &db, wish, call, rules, wanted: None };
     take.wanted = wish.changed.as_deref().and_then(|changed| Wanted::new(&tree.root, changed));
     let mut healed = false;
     for _ in 0..TRIES {
@@ -91,6 +92,7 @@ struct Take<'t> {
     tree: &'t Tree,
     db: &'t Connection,
     wish: &'t Wish,
+    call: &'t Call,
     rules: Arc<Rules>,
     /// The paths that may have changed. `None`: any.
     wanted: Option<Wanted>,
@@ -138,6 +140,10 @@ impl Take<'_> {
         end(
             db,
             read.and_then(|()| {
+                // Who dropped it may have gone on to change the tree while it was looked at.
+                if self.call.is_dropped() {
+                    return Err(Trouble::Dropped);
+                }
                 begin(db)?;
                 if database::age(db)? != age {
                     return Ok(None);

@@ -4,11 +4,16 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::process;
+use std::time::{Duration, Instant};
+use std::{process, thread};
 
 use sha2::{Digest as _, Sha256};
 
 use crate::trouble::{Outcome, Trouble};
+
+/// How long another one who puts the tree back is waited for, and how often it is looked.
+const PATIENCE: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_secs(10) };
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// The lock of a work tree. The kernel releases it when the process ends.
 #[derive(Debug)]
@@ -32,10 +37,14 @@ impl Lock {
             .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
             .open(&path)
             .map_err(Trouble::io(&path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { file, owner: process::id() }),
-            Err(TryLockError::WouldBlock) => Err(Trouble::Busy),
-            Err(TryLockError::Error(error)) => Err(Trouble::io(path)(error)),
+        let began = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { file, owner: process::id() }),
+                Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => return Err(Trouble::Busy),
+                Err(TryLockError::Error(error)) => return Err(Trouble::io(path)(error)),
+            }
         }
     }
 }

@@ -158,7 +158,10 @@ pub(super) fn every_path_is_told(subject: &Subject) {
             assert_eq!(now.get(&left.path), second.tree.get(&left.path), "{:?} is told as left", left.path);
             assert!(!left.why.to_string().is_empty());
         }
-        assert!(restored.done.contains(&"a".into()) && restored.done.contains(&"never/there".into()));
+        assert!(
+            restored.done.contains(&"a".into()) && restored.done.contains(&"never/there".into()),
+            "{restored:?}"
+        );
         assert_eq!(why(&restored, "new"), Some(&LeftWhy::NotEmpty), "{restored:?}");
         assert_eq!(work.bytes("new/file").as_deref(), Some(&b"n"[..]));
     });

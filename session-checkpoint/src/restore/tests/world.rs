@@ -9,6 +9,7 @@ use session_core::{
 };
 
 use super::model::{self, Model};
+use crate::call::Call;
 use crate::checkpoints::FsCheckpoints;
 use crate::database::{self, Kept};
 use crate::diff;
@@ -92,7 +93,7 @@ impl World {
         to: CheckpointId,
         paths: &[PathBuf],
     ) -> Outcome<Restored> {
-        restore_by(hands, &self.checkpoints, &self.wish(from, to, paths))
+        restore_by(hands, &self.checkpoints, &self.wish(from, to, paths), &Call::new().0)
     }
 
     pub(super) fn recover_by(&self, hands: &dyn Hands) -> Outcome<Vec<Recovered>> {
