@@ -46,6 +46,9 @@ impl Work<'_> {
         if self.goes_on {
             self.remove_drafts(&tasks);
         }
+        for task in tasks.iter_mut().filter(|task| task.before.is_none() && task.after.is_none()) {
+            self.look_for_nothing(task);
+        }
         for task in tasks.iter_mut().filter(|task| is_leaf(task.before) && !is_leaf(task.after)) {
             self.remove(task);
         }
@@ -74,6 +77,19 @@ impl Work<'_> {
             Err(Blocked::Missing | Blocked::NoFolder) => task.leave(LeftWhy::InTheWay),
         }
         None
+    }
+
+    /// Tells whether a path that is in neither state has nothing at it.
+    fn look_for_nothing(&mut self, task: &mut Task) {
+        if task.verdict.is_some() {
+            return;
+        }
+        let Some(folder) = self.parent(task) else { return };
+        match walk::look(self.hands, &folder, task.name()) {
+            Ok(None) => task.verdict = Some(Verdict::Done),
+            Ok(Some(_)) => task.leave(LeftWhy::ChangedMeanwhile),
+            Err(error) => task.leave(why(&error)),
+        }
     }
 
     /// Removes a file or a link, for nothing or for a folder.
