@@ -37,10 +37,11 @@ pub struct AttemptNote {
 pub struct AuditEvent {
     /// When.
     pub at: Timestamp,
-    /// In which run.
+    /// In which run, or rewind.
     pub run: RunId,
     /// What: `run_finished`, `run_failed`, `run_refused`, `record_set_aside`, `run_reclaimed`,
-    /// `mailbox_closing`, `mailbox_closed`, `session_relocated`.
+    /// `mailbox_closing`, `mailbox_closed`, `session_relocated`, `rewound`, `undone`, `rewind_recovered`, `cleared`, `rejoined`,
+    /// `forked`.
     pub kind: String,
     /// `resumed`, `fresh` or `fell_back`, for runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! The orchestration: lease → resolve → run → detect → fall back → record → audit → release.
+//! The orchestration: lease → resolve → checkpoint → run → detect → fall back → checkpoint → record → audit → release.
 
 mod admit;
 mod attempt;

@@ -87,7 +87,8 @@ pub struct Candidate {
 pub struct Former {
     /// The agent's id.
     pub native_id: NativeId,
-    /// Why it is no longer in force, as a code; for a new id of the same conversation, `id_changed`.
+    /// Why it is no longer in force, as a code; for a new id of the same conversation, `id_changed`; by a wish of the caller,
+    /// `rewound`, `undone`, `cleared` or `set_aside`.
     pub why: String,
     /// When that was.
     pub at: Timestamp,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use session_core::decide::*;
 use session_core::{Change, Conflicts, FilesPlan};
 
-use crate::shelf::{Tree, diff, node, play, put, put_back};
+use crate::shelf::{Tree, diff, node_at, play, put, put_back};
 
 const PATHS: [&str; 9] = ["a", "b", "d", "d/x", "d/y", "d/e", "d/e/z", "f/g", "f"];
 
@@ -90,8 +90,8 @@ fn check(story: &Story, plan: &FilesPlan, conflicts: Conflicts) -> Result<(), Te
     all.sort();
     prop_assert_eq!(&all, &paths(&diff(target, now)), "each path once");
     for change in plan.restore.iter().chain(&plan.conflicts).chain(&plan.left_alone) {
-        prop_assert_eq!(change.before, now.get(&change.path).map(node));
-        prop_assert_eq!(change.after, target.get(&change.path).map(node));
+        prop_assert_eq!(change.before, node_at(now, &change.path));
+        prop_assert_eq!(change.after, node_at(target, &change.path));
     }
     let overwrites = conflicts == Conflicts::Overwrite;
     let stays = |path: &Path| {

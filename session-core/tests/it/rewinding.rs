@@ -153,6 +153,20 @@ async fn figures_go_back_with_the_conversation() {
     assert_eq!(yard.run("four").await.cost_usd, Some(0.5));
 }
 
+/// As many prompts, and yet more than there was: what a run left that kept no prompt of its own.
+#[tokio::test]
+async fn a_session_that_grew_without_a_prompt_is_not_where_it_stood() {
+    let yard = yard();
+    let session = yard.run("one").await.session_id.unwrap();
+    let asked = yard.lifecycle.take_checkpoint(&key(), Path::new("/w/demo")).await.unwrap();
+    let request = back(1).to(RewindTo::Checkpoint(asked.id)).mode(RewindMode::Conversation);
+    let preview = yard.lifecycle.foresee_rewind(&request).await.unwrap();
+    assert_eq!(preview.conversation, ConversationPlan::Unchanged);
+    yard.agent.world().sessions.get_mut(session.as_str()).unwrap()[0].push_str(" and a half of an answer");
+    let preview = yard.lifecycle.foresee_rewind(&request).await.unwrap();
+    assert_eq!(preview.conversation, ConversationPlan::Branch { of: session, keep: 1 });
+}
+
 #[tokio::test]
 async fn what_fails_before_anything_was_touched_leaves_no_trace() {
     let yard = yard();

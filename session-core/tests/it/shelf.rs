@@ -30,23 +30,23 @@ pub(crate) struct Inner {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shelf(Arc<Mutex<Inner>>);
 
-pub(crate) fn node(thing: &Option<String>) -> Node {
+fn node(thing: Option<&str>) -> Node {
     let mut content = [0; 32];
-    let text = thing.as_deref().unwrap_or_default();
+    let text = thing.unwrap_or_default();
     content[..text.len()].copy_from_slice(text.as_bytes());
     let kind = if thing.is_some() { NodeKind::File } else { NodeKind::Folder };
     Node { kind, mode: 0o644, bytes: text.len() as u64, content }
+}
+
+pub(crate) fn node_at(tree: &Tree, path: &Path) -> Option<Node> {
+    tree.get(path).map(|thing| node(thing.as_deref()))
 }
 
 pub(crate) fn diff(from: &Tree, to: &Tree) -> Vec<Change> {
     let paths: std::collections::BTreeSet<_> = from.keys().chain(to.keys()).collect();
     let changes = paths.into_iter().filter(|path| from.get(*path) != to.get(*path));
     changes
-        .map(|path| Change {
-            path: path.clone(),
-            before: from.get(path).map(node),
-            after: to.get(path).map(node),
-        })
+        .map(|path| Change { path: path.clone(), before: node_at(from, path), after: node_at(to, path) })
         .collect()
 }
 
