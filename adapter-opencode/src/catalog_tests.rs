@@ -5,6 +5,8 @@ use session_core::SessionQuery;
 
 use super::*;
 
+#[path = "catalog_branch_tests.rs"]
+mod branches;
 #[path = "catalog_home_tests.rs"]
 mod home;
 #[path = "catalog_hostile_tests.rs"]

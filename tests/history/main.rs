@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::needless_pass_by_value, reason = "literals stand there")]
 
+mod branches;
 mod chains;
 mod costs;
 mod damage;

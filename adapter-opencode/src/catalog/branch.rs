@@ -329,7 +329,3 @@ fn opened<T>(opened: Opened<T>) -> Option<T> {
 fn folder_in(into: &Path, below: &Path) -> io::Result<Option<Folder>> {
     Folder::open(into, below).map(opened)
 }
-
-#[cfg(test)]
-#[path = "../catalog_branch_tests.rs"]
-mod tests;
