@@ -175,6 +175,9 @@ impl Take<'_> {
                 let (root, rules) = (root.to_owned(), self.rules.digest());
                 let kept = Kept { checkpoint, root, tree: list, mode, left_out, rules };
                 database::keep(db, &kept)?;
+                if let Some(count) = self.checkpoints.keep_latest {
+                    forget::keep_latest(db, &wish.label.key, &kept.root, count.get())?;
+                }
                 Ok(Some(kept.checkpoint))
             }),
         )

@@ -1,5 +1,8 @@
 //! The checkpointer over trees that are made here.
 
+mod damage;
+mod forget;
+mod limits;
 mod rules;
 mod same;
 mod support;
