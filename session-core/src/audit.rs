@@ -40,7 +40,7 @@ pub struct AuditEvent {
     /// In which run.
     pub run: RunId,
     /// What: `run_finished`, `run_failed`, `run_refused`, `record_set_aside`, `run_reclaimed`,
-    /// `mailbox_closing`, `mailbox_closed`, `session_relocated`.
+    /// `mailbox_closing`, `mailbox_closed`, `session_relocated`, `summarised`, `compacted`, `handed_over`.
     pub kind: String,
     /// `resumed`, `fresh` or `fell_back`, for runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

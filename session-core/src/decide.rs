@@ -10,6 +10,7 @@ mod next;
 mod plan;
 mod settle;
 mod sweep;
+mod tell;
 mod why;
 
 pub use adopt::{AdoptFacts, Adoption, adopt};
@@ -26,4 +27,5 @@ pub use next::{Next, next, weigh};
 pub use plan::{Plan, plan};
 pub use settle::{SettleFacts, Settlement, condemns, settle};
 pub use sweep::{Fate, SweepFacts, fate};
+pub use tell::{Grown, Telling, holds};
 pub use why::Why;

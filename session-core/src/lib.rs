@@ -25,22 +25,25 @@ mod lenient;
 mod lifecycle;
 mod memory;
 mod mounts;
+mod preamble;
 mod record;
 mod relocation;
 mod report;
 mod request;
 mod resolution;
 mod result;
+mod seed;
 mod settings;
 mod store;
 mod store_arc;
+mod summary;
 mod sweep;
 mod time;
 mod usage;
 
 pub use agent::{
     Agent, AgentAdapter, AgentCapabilities, AgentRetention, ForkSupport, IdOnResume, Installation, Mode,
-    ReachCapability, Turn, TurnReport, Version,
+    ReachCapability, Turn, TurnRecipe, TurnReport, Version,
 };
 pub use async_trait::async_trait;
 pub use audit::{AttemptNote, AuditEntry, AuditEvent, AuditSeq};
@@ -68,6 +71,7 @@ pub use lenient::without_lone_surrogates;
 pub use lifecycle::Lifecycle;
 pub use memory::MemoryStore;
 pub use mounts::{Content, Mount, MountPlan, Purpose};
+pub use preamble::{GivenTo, Preamble};
 pub use record::{Binding, Candidate, Former, InFlight, LastRun, Phase, SessionRecord};
 pub use relocation::{Foreseen, Refusal, RelocateOrder, Relocated, Relocation, RelocationOutcome, Way};
 pub use request::{Limits, LlmRequest, ResumePolicy, SessionRef};
@@ -75,10 +79,16 @@ pub use resolution::{
     Answer, Hit, Located, Look, NoRoster, NotResumed, Proposal, Roster, Running, Seek, Vanished, Wanted,
 };
 pub use result::{FailedRun, LlmResult, Recorded, Route, Warning};
+pub use seed::{
+    KeptSeed, NotRestored, NotRestoredWhy, Recipe, RecipePart, RecipeSeed, ResumeMode, SeedError,
+};
 pub use settings::{InvalidSetting, RESUME_SETTING, ResumeSetting};
 pub use store::{
     Document, Guard, Lease, LeaseOutcome, ListOptions, Page, Removed, Revision, Saved, SessionStore,
     StoreCapabilities, StoreReach, Stored,
+};
+pub use summary::{
+    Compacted, HandedOver, NotByAgent, Summary, SummaryBy, SummaryRequest, SummarySource, TurnSpan,
 };
 pub use sweep::{Falling, Retention, Sweep, SweepOutcome, SweepReason, SweepReport, Swept};
 pub use time::Timestamp;
