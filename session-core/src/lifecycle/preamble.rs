@@ -81,8 +81,11 @@ impl Ledger {
     /// Notes what an attempt showed: whether the session that it ran in holds the prompt.
     pub(super) fn heard(&mut self, ran_in: Option<&NativeId>, verdict: Verdict, after: Option<&Inspection>) {
         let Some(before) = self.passing.turns_before else { return };
-        let grew = before.zip(after).is_some_and(|(before, after)| after.user_turns > before);
-        if verdict == Verdict::Completed || grew {
+        let holds = match (before, after) {
+            (Some(before), Some(after)) => after.user_turns > before,
+            (None, _) | (_, None) => verdict == Verdict::Completed,
+        };
+        if holds {
             self.passing.holder = ran_in.cloned();
         }
     }
