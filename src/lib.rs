@@ -31,12 +31,14 @@ pub use session_core::error::{self, RunError};
 pub use session_core::history;
 pub use session_core::{
     Agent, AgentCapabilities, AgentEvent, AgentId, Answer, AttemptNote, AuditEntry, AuditEvent, AuditSeq,
-    Cancel, CloseError, Closed, Closing, EventSink, Evidence, Explanation, FailedRun, Falling, FigureSource,
-    Foreseen, HandOver, Hit, Holder, InvalidLive, Limits, Live, LlmRequest, LlmResult, Located, Look,
-    MailboxId, MailboxNotClosed, MountPlan, NativeId, NoSink, NotResumed, Program, Proposal, RESUME_SETTING,
-    Recorded, Refusal, Relocated, Relocation, RelocationOutcome, ResumePolicy, ResumeSetting, Retention,
-    Route, RunId, Seek, SessionKey, SessionName, SessionRecord, SessionRef, SessionStore, StateSize, Sweep,
-    SweepOutcome, SweepReason, SweepReport, Swept, Totals, Usage, Vanished, Wanted, Warning, Way, WorkTree,
+    Cancel, CloseError, Closed, Closing, Compacted, EventSink, Evidence, Explanation, FailedRun, Falling,
+    FigureSource, Foreseen, HandOver, HandedOver, Hit, Holder, InvalidLive, Limits, Live, LlmRequest,
+    LlmResult, Located, Look, MailboxId, MailboxNotClosed, MountPlan, NativeId, NoSink, NotByAgent,
+    NotRestored, NotRestoredWhy, NotResumed, Program, Proposal, RESUME_SETTING, Recipe, RecipePart,
+    RecipeSeed, Recorded, Refusal, Relocated, Relocation, RelocationOutcome, ResumeMode, ResumePolicy,
+    ResumeSetting, Retention, Route, RunId, Seek, SessionKey, SessionName, SessionRecord, SessionRef,
+    SessionStore, StateSize, Summary, SummaryBy, SummaryRequest, SummarySource, Sweep, SweepOutcome,
+    SweepReason, SweepReport, Swept, Totals, TurnSpan, Usage, Vanished, Wanted, Warning, Way, WorkTree,
 };
 pub use session_core::{
     Apart, Change, Checkpoint, CheckpointId, Checkpointer, Cleared, Conflicts, ConversationDone,

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use session_core::error::{HandOverError, HistoryError, RunError, StoreError};
+use session_core::error::{HandOverError, HistoryError, RunError, StoreError, SummaryError};
 use session_core::history::{
     ListedSession, PageQuery, Restored, SessionsListing, SessionsQuery, TranscriptPage,
 };
 use session_core::{
-    Agent, AuditEntry, AuditSeq, CloseError, Closed, Closing, EventSink, Explanation, HandOver, Lifecycle,
-    LlmRequest, LlmResult, MailboxNotClosed, MountPlan, ResumeSetting, SessionKey, SessionRecord,
-    SessionStore, Sweep, SweepReport,
+    Agent, AuditEntry, AuditSeq, CloseError, Closed, Closing, Compacted, EventSink, Explanation, HandOver,
+    HandedOver, Lifecycle, LlmRequest, LlmResult, MailboxNotClosed, MountPlan, ResumeSetting, SessionKey,
+    SessionRecord, SessionStore, Summary, SummaryRequest, Sweep, SweepReport,
 };
 use session_process::SystemHost;
 
@@ -175,6 +175,48 @@ impl Sessions {
     /// Nothing is written.
     pub async fn hand_over(&self, key: &SessionKey, bytes: usize) -> Result<HandOver, HandOverError> {
         self.0.hand_over(key, bytes).await
+    }
+
+    /// Summarises the conversation in force for a key, or a part of it, as a bounded text: put together from its transcript, or
+    /// by asking the agent in a copy that is removed afterwards. The conversation itself is not touched.
+    ///
+    /// # Errors
+    /// [`SummaryError`]: the request asks for what cannot be, nothing is bound to the key, or it cannot be read.
+    ///
+    /// # Cancel safety
+    /// A dropped future ends the agent that it asked, and may leave the copy that this one was asked in: no list shows it, and
+    /// the next summary of the key by its agent, or a sweep, removes it.
+    pub async fn summarise(&self, request: &SummaryRequest) -> Result<Summary, SummaryError> {
+        self.0.summarise(request).await
+    }
+
+    /// Leaves the conversation of a key for a new one that begins with its summary: the next run passes that on before its
+    /// prompt, once, also after a crash in between. The conversation before stays as it is, in the past of the key as
+    /// `compacted`, and may be joined again.
+    ///
+    /// # Errors
+    /// [`SummaryError`]; nothing was changed.
+    ///
+    /// # Cancel safety
+    /// As [`summarise`](Self::summarise). The record is written once: a dropped future leaves it as it was, or compacted.
+    pub async fn compact(&self, request: &SummaryRequest) -> Result<Compacted, SummaryError> {
+        self.0.compact(request).await
+    }
+
+    /// Hands the conversation of a key, or a part of it, over to another key, of whatever agent and mailbox: the next run of that
+    /// one passes the summary on before its prompt, once. The conversation itself is not touched.
+    ///
+    /// # Errors
+    /// [`SummaryError`]; nothing was changed.
+    ///
+    /// # Cancel safety
+    /// As [`summarise`](Self::summarise). The other record is written once.
+    pub async fn hand_over_to(
+        &self,
+        request: &SummaryRequest,
+        to: &SessionKey,
+    ) -> Result<HandedOver, SummaryError> {
+        self.0.hand_over_to(request, to).await
     }
 
     /// Reads the audit log of a key, oldest first, after the given number.

@@ -39,6 +39,7 @@ impl Case {
             mode,
             name: name.as_ref(),
             model: self.model,
+            recipe: session_core::TurnRecipe::default(),
             state_dir: None,
             installation: &installation,
             limits: &Limits::default(),

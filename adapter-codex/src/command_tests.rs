@@ -37,6 +37,7 @@ impl Case {
             mode,
             name: None,
             model: self.model,
+            recipe: session_core::TurnRecipe::default(),
             state_dir: self.state_dir.as_deref(),
             installation: &installation,
             limits: &Limits::default(),

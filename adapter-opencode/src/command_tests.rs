@@ -42,6 +42,7 @@ impl Case {
             mode,
             name: name.as_ref(),
             model: self.model,
+            recipe: session_core::TurnRecipe::default(),
             state_dir: self.state_dir.map(Path::new),
             installation: &installation,
             limits: &Limits::default(),

@@ -106,6 +106,10 @@ pub struct AgentCapabilities {
     pub cost_scope: FigureScope,
     /// What the token figures count.
     pub usage_scope: FigureScope,
+    /// Whether one run can be given words that go to the model before everything else.
+    pub system_prompt: bool,
+    /// Whether one run can be told which tools the model may call.
+    pub tool_lists: bool,
     /// The largest prompt that this version takes, in bytes.
     pub prompt_limit: Option<usize>,
     /// After what time the agent deletes sessions that nobody uses, called as it is called here.
@@ -166,6 +170,8 @@ impl AgentCapabilities {
         background: false,
         cost_scope: FigureScope::Process,
         usage_scope: FigureScope::Process,
+        system_prompt: false,
+        tool_lists: false,
         prompt_limit: None,
         retention: AgentRetention::NONE,
         verified: false,
@@ -207,6 +213,15 @@ pub enum Mode<'a> {
     },
 }
 
+/// What of a recipe an adapter can pass on with a turn. A part that the capabilities of the version do not claim is `None`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TurnRecipe<'a> {
+    /// What is said to the model before everything else.
+    pub system_prompt: Option<&'a str>,
+    /// The tools that the model may call.
+    pub tools: Option<&'a [String]>,
+}
+
 /// One prompt, and all that an adapter needs to carry it out. `Debug` shows how long the prompt is, not what it says.
 #[derive(Clone, Copy)]
 pub struct Turn<'a> {
@@ -222,6 +237,8 @@ pub struct Turn<'a> {
     pub name: Option<&'a SessionName>,
     /// The model to ask for.
     pub model: Option<&'a str>,
+    /// What else the recipe of the conversation says, as far as the version takes it.
+    pub recipe: TurnRecipe<'a>,
     /// The directory for the agent's session files; `None` leaves them at the agent's own place.
     pub state_dir: Option<&'a Path>,
     /// What is installed.

@@ -41,7 +41,7 @@ pub struct AuditEvent {
     pub run: RunId,
     /// What: `run_finished`, `run_failed`, `run_refused`, `record_set_aside`, `run_reclaimed`,
     /// `mailbox_closing`, `mailbox_closed`, `session_relocated`, `rewound`, `undone`, `rewind_recovered`, `cleared`, `rejoined`,
-    /// `forked`.
+    /// `forked`, `summarised`, `compacted`, `handed_over`.
     pub kind: String,
     /// `resumed`, `fresh` or `fell_back`, for runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

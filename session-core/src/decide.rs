@@ -11,6 +11,7 @@ mod plan;
 mod rewind;
 mod settle;
 mod sweep;
+mod tell;
 mod why;
 
 pub use adopt::{AdoptFacts, Adoption, adopt};
@@ -30,4 +31,5 @@ pub use rewind::{
 };
 pub use settle::{SettleFacts, Settlement, condemns, settle};
 pub use sweep::{Fate, SweepFacts, fate};
+pub use tell::{Grown, Telling, holds};
 pub use why::Why;

@@ -3,16 +3,18 @@
 mod checkpoint;
 mod history;
 mod rewind;
+mod summary;
 
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::decide::Why;
 pub use crate::report::Report;
-use crate::{AgentId, FailedRun, Holder, InvalidName, SessionKey};
+use crate::{AgentId, FailedRun, Holder, InvalidName, SeedError, SessionKey};
 pub use checkpoint::{CheckpointError, CheckpointErrorKind};
 pub use history::{CatalogError, HandOverError, HistoryError};
 pub use rewind::RewindError;
+pub use summary::SummaryError;
 
 /// Any cause.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
@@ -248,6 +250,27 @@ pub enum RequestError {
         agent: AgentId,
         /// Those registered.
         known: String,
+    },
+    /// The mailbox is one that is kept for copies of a moment.
+    #[error("the mailbox {mailbox:?} is reserved")]
+    Reserved {
+        /// The mailbox.
+        mailbox: String,
+    },
+    /// The seed is too large.
+    #[error("the recipe's seed cannot be kept")]
+    Seed(#[source] SeedError),
+    /// A recipe was to be run again, and nobody gave one.
+    #[error("{key} has no recipe to run again")]
+    NoSeed {
+        /// The key.
+        key: SessionKey,
+    },
+    /// A recipe was to be run again, which goes against what else the request says.
+    #[error("a recipe cannot be run again {against}")]
+    Rerun {
+        /// What it goes against, in words.
+        against: &'static str,
     },
     /// The folder cannot be used.
     #[error("the run cannot work in its folder")]

@@ -194,6 +194,24 @@ impl SessionKey {
     }
 }
 
+impl SessionKey {
+    /// What the mailboxes of copies begin with, which are made for a moment and shown by no list.
+    const RESERVED: &str = "rejoin:copy-of:";
+
+    /// The key of the copy that is made of this key's conversation for a moment. One for each, so that what a crash left is
+    /// found again.
+    pub(crate) fn for_a_copy(&self) -> Self {
+        let text = format!("{}{}", Self::RESERVED, self.mailbox);
+        let text = crate::evidence::head(&text, MailboxId::MAX_BYTES);
+        Self { mailbox: MailboxId(text.into()), agent: self.agent.clone() }
+    }
+
+    /// Whether it is the key of such a copy.
+    pub(crate) fn is_reserved(&self) -> bool {
+        self.mailbox.as_str().starts_with(Self::RESERVED)
+    }
+}
+
 impl fmt::Display for SessionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.mailbox, self.agent)

@@ -25,6 +25,7 @@ mod lenient;
 mod lifecycle;
 mod memory;
 mod mounts;
+mod preamble;
 mod record;
 mod relocation;
 mod report;
@@ -32,16 +33,18 @@ mod request;
 mod resolution;
 mod result;
 mod rewind;
+mod seed;
 mod settings;
 mod store;
 mod store_arc;
+mod summary;
 mod sweep;
 mod time;
 mod usage;
 
 pub use agent::{
     Agent, AgentAdapter, AgentCapabilities, AgentRetention, ForkSupport, IdOnResume, Installation, Mode,
-    ReachCapability, Turn, TurnReport, Version,
+    ReachCapability, Turn, TurnRecipe, TurnReport, Version,
 };
 pub use async_trait::async_trait;
 pub use audit::{AttemptNote, AuditEntry, AuditEvent, AuditSeq};
@@ -69,6 +72,7 @@ pub use lenient::without_lone_surrogates;
 pub use lifecycle::Lifecycle;
 pub use memory::MemoryStore;
 pub use mounts::{Content, Mount, MountPlan, Purpose};
+pub use preamble::{GivenTo, Preamble};
 pub use record::{Binding, Candidate, Former, InFlight, LastRun, Mark, Phase, SessionRecord};
 pub use relocation::{Foreseen, Refusal, RelocateOrder, Relocated, Relocation, RelocationOutcome, Way};
 pub use request::{Limits, LlmRequest, ResumePolicy, SessionRef};
@@ -81,10 +85,16 @@ pub use rewind::{
     Prompted, Rejoined, RewindMode, RewindOutcome, RewindPreview, RewindRequest, RewindTo, Rewound,
     Unfinished,
 };
+pub use seed::{
+    KeptSeed, NotRestored, NotRestoredWhy, Recipe, RecipePart, RecipeSeed, ResumeMode, SeedError,
+};
 pub use settings::{InvalidSetting, RESUME_SETTING, ResumeSetting};
 pub use store::{
     Document, Guard, Lease, LeaseOutcome, ListOptions, Page, Removed, Revision, Saved, SessionStore,
     StoreCapabilities, StoreReach, Stored,
+};
+pub use summary::{
+    Compacted, HandedOver, NotByAgent, Summary, SummaryBy, SummaryRequest, SummarySource, TurnSpan,
 };
 pub use sweep::{Falling, Retention, Sweep, SweepOutcome, SweepReason, SweepReport, Swept};
 pub use time::Timestamp;

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Counters, Folder, NativeId, PathText, RunId, SessionKey, Timestamp, Totals};
+use crate::{
+    Counters, Folder, KeptSeed, NativeId, PathText, Preamble, RecipeSeed, RunId, SessionKey, Timestamp,
+    Totals,
+};
 
 /// How sure a binding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -209,6 +212,12 @@ pub struct SessionRecord {
     /// How the last run went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<LastRun>,
+    /// A text that waits to go before the next prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preamble: Option<Preamble>,
+    /// What the conversation was begun from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<KeptSeed>,
     /// When the record was first written.
     pub created_at: Timestamp,
     /// When it was last written.
@@ -236,6 +245,8 @@ impl SessionRecord {
             totals: Totals::default(),
             in_flight: None,
             last_run: None,
+            preamble: None,
+            seed: None,
             created_at: now,
             updated_at: now,
             extra: Map::new(),
@@ -263,6 +274,15 @@ impl SessionRecord {
     /// The running figures that a run began with, where that is known.
     pub(crate) fn counters_before(&self, run: RunId) -> Option<Counters> {
         self.marks.iter().rev().find(|mark| mark.run == run).map(|mark| mark.counters)
+    }
+
+    /// The recipe that the conversation was begun from, where this version can read it.
+    #[must_use]
+    pub fn recipe(&self) -> Option<&RecipeSeed> {
+        match &self.seed {
+            Some(KeptSeed::Known(seed)) => Some(seed),
+            Some(KeptSeed::Later(_)) | None => None,
+        }
     }
 
     /// Moves a session to the past.

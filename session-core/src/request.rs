@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::Cancel;
 use crate::decide::Policy;
+use crate::{Cancel, RecipeSeed, ResumeMode};
 
 /// Which conversation: mailbox and agent, and a name for people.
 ///
@@ -153,6 +153,10 @@ pub struct LlmRequest {
     pub(crate) enter_project: bool,
     pub(crate) limits: Limits,
     pub(crate) cancel: Cancel,
+    pub(crate) seed: Option<Box<RecipeSeed>>,
+    pub(crate) mode: ResumeMode,
+    /// A copy for a moment, which no list shows.
+    pub(crate) scratch: bool,
 }
 
 impl fmt::Debug for LlmRequest {
@@ -180,6 +184,9 @@ impl LlmRequest {
             enter_project: false,
             limits: Limits::default(),
             cancel: Cancel::new(),
+            seed: None,
+            mode: ResumeMode::ReplayTranscript,
+            scratch: false,
         }
     }
 
@@ -211,6 +218,20 @@ impl LlmRequest {
     /// Whether to resume; the default is to prefer it.
     pub fn resume(mut self, policy: ResumePolicy) -> Self {
         self.resume = policy;
+        self
+    }
+
+    /// What the conversation is begun from. It is kept in the record of the key; what the agent can be given of it, this run
+    /// and all later ones of the key give it, and say so in [`LlmResult::recipe`](crate::LlmResult::recipe).
+    pub fn seed(mut self, seed: RecipeSeed) -> Self {
+        self.seed = Some(Box::new(seed));
+        self
+    }
+
+    /// Whether the conversation goes on by its transcript (the default) or begins anew by its recipe, which needs a seed,
+    /// here or in the record.
+    pub fn resume_mode(mut self, mode: ResumeMode) -> Self {
+        self.mode = mode;
         self
     }
 

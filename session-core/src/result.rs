@@ -5,7 +5,7 @@ use std::fmt;
 use crate::decide::Why;
 use crate::error::StoreError;
 use crate::{
-    AttemptNote, AuditSeq, CheckpointId, Evidence, FigureSource, Mend, NativeId, RunId, Totals, Usage,
+    AttemptNote, AuditSeq, CheckpointId, Evidence, FigureSource, Mend, NativeId, Recipe, RunId, Totals, Usage,
 };
 
 /// How the run found its conversation.
@@ -26,7 +26,7 @@ impl Route {
         match why {
             None if forked => Self::Forked,
             None => Self::Resumed,
-            Some(why @ (Why::NoPriorSession | Why::ResumeDisabled)) => Self::Fresh(why),
+            Some(why @ (Why::NoPriorSession | Why::ResumeDisabled | Why::RecipeRerun)) => Self::Fresh(why),
             Some(why) => Self::FellBack(why),
         }
     }
@@ -118,6 +118,11 @@ pub enum Warning {
     NotCheckpointed(String),
     /// Putting files back was cut off earlier; it was finished now, for so many paths.
     RewindRecovered(usize),
+    /// A text that waits to go before a prompt was held back: with it, the prompt would be larger than the agent takes. It
+    /// waits for the next one.
+    PreambleHeldBack,
+    /// A copy that was made to ask the agent for a summary is still there; the next summary of the key, or a sweep, removes it.
+    CopyLeft(String),
 }
 
 impl fmt::Display for Warning {
@@ -166,6 +171,10 @@ impl fmt::Display for Warning {
             Self::RewindRecovered(paths) => {
                 write!(f, "an earlier rewind was cut off, and was finished; paths: {paths}")
             }
+            Self::PreambleHeldBack => {
+                f.write_str("what was to go before the prompt was held back, as both are larger than the agent takes")
+            }
+            Self::CopyLeft(error) => write!(f, "the copy made for a summary is still there: {error}"),
         }
     }
 }
@@ -201,6 +210,10 @@ pub struct LlmResult {
     pub run: RunId,
     /// The label of the session.
     pub name: Option<String>,
+    /// What was taken of the recipe of the key, and what was not; `None`: it has none.
+    pub recipe: Option<Recipe>,
+    /// The code of the text that went before the prompt: `compacted` or `handed_over`.
+    pub preamble: Option<String>,
     /// The agent's version.
     pub agent_version: Option<String>,
     /// The checkpoint before the run: going back to it takes the prompt back.

@@ -17,4 +17,5 @@ mod rows;
 mod sandbox;
 mod stage;
 mod stores;
+mod summaries;
 mod sweeping;

@@ -124,6 +124,7 @@ async fn replay(adapter: &Adapter, fixture: &Path) -> Option<String> {
         },
         name: None,
         model: None,
+        recipe: rejoin::core::TurnRecipe::default(),
         state_dir: Some(&path("state")),
         installation: &installation,
         limits: &limits(ended_by),

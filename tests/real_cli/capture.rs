@@ -134,6 +134,7 @@ impl Recording {
             mode,
             name: None,
             model: None,
+            recipe: rejoin::core::TurnRecipe::default(),
             state_dir: Some(state_dir),
             installation: &self.installation,
             limits,

@@ -113,6 +113,7 @@ impl Stage {
             mode,
             name: None,
             model: None,
+            recipe: session_core::TurnRecipe::default(),
             state_dir: self.fixture.state_dir(),
             installation: &self.installation,
             limits,

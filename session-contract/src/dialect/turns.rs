@@ -54,6 +54,7 @@ impl Stage {
             mode,
             name: self.name.as_ref(),
             model: None,
+            recipe: session_core::TurnRecipe::default(),
             state_dir: self.state_dir.as_deref(),
             installation: &self.installation,
             limits: &self.limits,

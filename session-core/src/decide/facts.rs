@@ -29,6 +29,8 @@ fact! {
         Require,
         /// Always start fresh.
         Never,
+        /// Begin anew by the recipe that the conversation was begun from.
+        Rerun,
     }
 }
 

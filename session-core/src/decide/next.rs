@@ -79,7 +79,7 @@ const fn failed_resume(facts: AttemptFacts) -> Next {
         | Verdict::LimitReached => return Next::Fail(failure(facts.verdict)),
     };
     match facts.policy {
-        Policy::Prefer | Policy::Never => Next::FallBack(cure),
+        Policy::Prefer | Policy::Never | Policy::Rerun => Next::FallBack(cure),
         Policy::Require => Next::Fail(cure),
     }
 }

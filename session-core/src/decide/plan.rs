@@ -24,15 +24,17 @@ pub const fn plan(facts: PlanFacts) -> Plan {
     };
     match facts.policy {
         Policy::Require => Plan::Refuse(obstacle),
-        Policy::Prefer | Policy::Never => Plan::Fresh(obstacle),
+        Policy::Prefer | Policy::Never | Policy::Rerun => Plan::Fresh(obstacle),
     }
 }
 
 /// The first thing that stands against a resume. The order is part of the contract: what is said first is
 /// what the caller can act on first.
 const fn obstacle(facts: PlanFacts) -> Option<Why> {
-    if matches!(facts.policy, Policy::Never) {
-        return Some(Why::ResumeDisabled);
+    match facts.policy {
+        Policy::Never => return Some(Why::ResumeDisabled),
+        Policy::Rerun => return Some(Why::RecipeRerun),
+        Policy::Prefer | Policy::Require => {}
     }
     match facts.record {
         RecordFact::Unavailable => return Some(Why::StoreUnavailable),

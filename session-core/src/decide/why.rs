@@ -31,6 +31,8 @@ macro_rules! whys {
 whys! {
     /// The resume setting or the request says `Never`.
     ResumeDisabled = "resume_disabled", "resuming is switched off";
+    /// The conversation was begun anew by its recipe, as asked.
+    RecipeRerun = "recipe_rerun", "it was begun anew by its recipe";
     /// Nothing is bound to the key.
     NoPriorSession = "no_prior_session", "there is no earlier session of this mailbox";
     /// An earlier run was started but died before the agent kept a turn.

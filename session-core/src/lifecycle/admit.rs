@@ -4,7 +4,10 @@ use std::path::Path;
 
 use crate::decide::Policy;
 use crate::error::RequestError;
-use crate::{Agent, AgentId, LlmRequest, RunId, SessionKey, SessionName, SessionRef};
+use crate::seed::is_model;
+use crate::{
+    Agent, AgentId, LlmRequest, ResumeMode, ResumePolicy, RunId, SessionKey, SessionName, SessionRef,
+};
 
 use super::Lifecycle;
 
@@ -32,16 +35,23 @@ impl Lifecycle {
         let session = request.session.as_ref().ok_or(RequestError::NoSession)?;
         let key = key_of(session)?;
         let name = session.name.as_ref().map(SessionName::new).transpose().map_err(RequestError::Name)?;
+        if key.is_reserved() && !request.scratch {
+            return Err(RequestError::Reserved { mailbox: key.mailbox.as_str().to_owned() });
+        }
         let fork_of = request.fork_of.as_ref().map(key_of).transpose()?;
+        request.seed.as_ref().map_or(Ok(()), |seed| seed.check()).map_err(RequestError::Seed)?;
+        if request.mode == ResumeMode::RerunRecipe {
+            let against = match (request.resume, &fork_of) {
+                (ResumePolicy::Require, _) => Some("where a resume is required"),
+                (_, Some(_)) => Some("as a copy of another conversation"),
+                (ResumePolicy::Prefer | ResumePolicy::Never, None) => None,
+            };
+            against.map_or(Ok(()), |against| Err(RequestError::Rerun { against }))?;
+        }
         if let Some(from) = fork_of.as_ref().filter(|from| from.agent != key.agent) {
             return Err(RequestError::ForkAcrossAgents { from: from.agent.clone(), to: key.agent });
         }
-        let model_is_safe = |model: &String| {
-            !model.is_empty()
-                && !model.starts_with('-')
-                && !model.contains(|c: char| c.is_control() || c.is_whitespace())
-        };
-        if let Some(model) = request.model.as_ref().filter(|model| !model_is_safe(model)) {
+        if let Some(model) = request.model.as_ref().filter(|model| !is_model(model)) {
             return Err(RequestError::Model { model: model.clone() });
         }
         let agent = self.registered(&key.agent)?;
@@ -51,7 +61,11 @@ impl Lifecycle {
             name,
             agent,
             cwd: request.cwd.as_deref().ok_or(RequestError::NoFolder)?,
-            policy: if self.setting.is_on() { request.resume.into() } else { Policy::Never },
+            policy: match request.mode {
+                _ if !self.setting.is_on() => Policy::Never,
+                ResumeMode::RerunRecipe => Policy::Rerun,
+                ResumeMode::ReplayTranscript => request.resume.into(),
+            },
             fork_of,
             key,
         })

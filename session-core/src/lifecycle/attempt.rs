@@ -6,8 +6,8 @@ use crate::decide::{
 use crate::error::{AgentError, Chain};
 use crate::{
     AgentEvent, Counters, EventSink, FigureScope, FigureSource, ForkSupport, IdOnResume, Inspection, Mend,
-    Mode, NativeId, Presence, Recorded, SessionName, Turn, TurnReport, Usage, Warning, cost_of_run,
-    usage_of_run,
+    Mode, NativeId, Presence, RecipeSeed, Recorded, SessionName, Turn, TurnReport, Usage, Warning,
+    cost_of_run, usage_of_run,
 };
 
 use super::Lifecycle;
@@ -15,6 +15,7 @@ use super::admit::Job;
 use super::checkpoint::{Marked, spot_of};
 use super::early::{Named, Watch};
 use super::ledger::{Ledger, NewSession};
+use super::preamble::turn_recipe;
 use super::resolve::Scene;
 use super::target::{Target, transcript_fact};
 use super::tried::Tried;
@@ -67,6 +68,8 @@ impl Lifecycle {
         };
         let copies = capabilities.id_on_resume == IdOnResume::Replaced;
         let about_binding = ledger.sought_the_binding();
+        let prompt = ledger.prompt(&job.request.prompt, target, &capabilities, &mut scene.warnings);
+        let recipe = ledger.recipe(job, &capabilities);
         let session = |native_id: NativeId| {
             scene.new_session(native_id, resumed, is_fork, course.why, copies, about_binding)
         };
@@ -113,13 +116,15 @@ impl Lifecycle {
         let mut watch = Watch { sink, named: named.clone(), known, is_ours: &is_new };
         watch.event(&AgentEvent::Started { attempt: course.attempt });
         let name = ledger.record.name.clone().and_then(|name| SessionName::new(name).ok());
+        let of_recipe = recipe.as_ref().map(|recipe| &recipe.seed);
         let turn = Turn {
             run: job.run,
-            prompt: &job.request.prompt,
+            prompt: &prompt,
             cwd: &scene.place.cwd,
             mode,
             name: name.as_ref(),
-            model: job.request.model.as_deref(),
+            model: job.request.model.as_deref().or_else(|| of_recipe.and_then(RecipeSeed::model)),
+            recipe: turn_recipe(recipe.as_ref(), &capabilities),
             state_dir: scene.state_dir.as_deref(),
             installation: &scene.installation,
             limits: &job.request.limits,
@@ -159,6 +164,7 @@ impl Lifecycle {
             }
         };
         let spot = looks.map_or(stood, |id| spot_of(id, after.as_ref()));
+        ledger.heard(ran_in.as_ref(), verdict, after.as_ref());
         // Equal ids prove nothing where the file that they name is gone, or holds less than before.
         let less = holds_less(before.as_ref(), after.as_ref()) && !did_nothing;
         let continues = course.attempt == Attempt::Resume;

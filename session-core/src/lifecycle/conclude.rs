@@ -50,6 +50,7 @@ impl Lifecycle {
         // What condemns a session of another folder says nothing of the binding.
         let about = why.filter(|why| about_binding || !condemns(*why));
         ledger.settle(settle(last.settle_facts(about)), ran_in, &outcome);
+        ledger.settle_preamble();
         // A fork that failed says nothing of the key's own session.
         if !is_fork {
             ledger.count(count(last.count_facts(failure.or(why))));
@@ -87,6 +88,7 @@ impl Lifecycle {
             }
         };
 
+        let recipe = ledger.recipe(job, &scene.installation.capabilities);
         let recorded = ledger.recorded;
         tracing::info!(key = %job.key, run = %job.run, route = route.code(), why = failure.or(route.why()).map(Why::code),
             recorded = recorded.is_saved(), "run ended");
@@ -130,6 +132,8 @@ impl Lifecycle {
             recorded,
             audit_seq,
             run: job.run,
+            recipe,
+            preamble: ledger.passing.told,
             name: ledger.record.name,
             agent_version: version,
             checkpoint: scene.checkpoint,

@@ -1,5 +1,6 @@
 //! The record of a run in progress, and every change that a run makes to it. Pure.
 
+use super::preamble::Passing;
 use super::target::homes_differ;
 use crate::decide::{Adoption, Count, RecordFact, Settlement, Why, condemns};
 use crate::{
@@ -12,7 +13,9 @@ const ID_CHANGED: &str = "id_changed";
 const STOOD_ASIDE: &str = "stood_aside";
 const OTHER_FOLDER: &str = "other_folder";
 /// Why a session is in the past by a wish of the caller: only another wish brings it back.
-const PUT_ASIDE: [&str; 4] = ["rewound", "undone", "cleared", "set_aside"];
+const PUT_ASIDE: [&str; 5] = ["rewound", "undone", "cleared", "set_aside", COMPACTED];
+/// Left for a conversation that begins with its summary: continued only where somebody asks for it.
+pub(super) const COMPACTED: &str = "compacted";
 
 /// The record, and whether and how it may be written.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub(super) struct Ledger {
     pub(super) faded: Option<String>,
     /// Whether the run put another session in force.
     rebound: bool,
+    /// How a text that waits in the record stands with the run.
+    pub(super) passing: Passing,
 }
 
 /// A session that an attempt starts, or that the agent named.
@@ -57,13 +62,19 @@ pub(super) struct Outcome {
 }
 
 impl Ledger {
-    pub(super) const fn new(
-        record: SessionRecord,
-        fact: RecordFact,
-        guard: Guard,
-        recorded: Recorded,
-    ) -> Self {
-        Self { record, fact, guard, lease: None, recorded, sought: None, faded: None, rebound: false }
+    pub(super) fn new(record: SessionRecord, fact: RecordFact, guard: Guard, recorded: Recorded) -> Self {
+        let passing = Passing::default();
+        Self {
+            record,
+            fact,
+            guard,
+            lease: None,
+            recorded,
+            sought: None,
+            faded: None,
+            rebound: false,
+            passing,
+        }
     }
 
     /// Whether the session that was sought is the binding in force: what is said of it, is said of the binding.
@@ -100,6 +111,7 @@ impl Ledger {
 
     /// Notes a session that is about to start, or was just named: pending, beside the binding in force.
     pub(super) fn propose(&mut self, session: NewSession, now: Timestamp) {
+        self.pass_on_to(&session.native_id);
         let NewSession { native_id, began_in, lives_in, home, agent_version, forked_from, .. } = session;
         let NewSession { replaces, why, instead_of, .. } = session;
         if let Some(candidate) = &mut self.record.candidate
@@ -168,12 +180,13 @@ impl Ledger {
             old.folder().path != binding.folder().path
                 || homes_differ(old.home.as_ref(), binding.home.as_ref())
         });
+        let on_purpose = [Why::ResumeDisabled, Why::RecipeRerun];
         let row = match self.sought_former() {
             // Another one in its place has its try.
             Some(former) if former.native_id != binding.native_id => former.failed_resumes.min(FAILING - 1),
             Some(former) => former.failed_resumes,
             // One begun elsewhere or on purpose takes nobody's place: it starts with a clean row.
-            None if elsewhere || why == Why::ResumeDisabled.code() => 0,
+            None if elsewhere || on_purpose.iter().any(|purpose| why == purpose.code()) => 0,
             None => self.record.failed_resumes.min(FAILING - 1),
         };
         self.record.past.retain(|former| former.native_id != binding.native_id);

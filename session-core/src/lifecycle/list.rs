@@ -172,7 +172,9 @@ impl Lifecycle {
 
     pub(super) async fn known(&self) -> Result<Known, StoreError> {
         let mut known = Known::default();
-        let keys = self.every_key().await?;
+        let mut keys = self.every_key().await?;
+        // A copy that is made for a moment is nobody's session.
+        keys.retain(|key| !key.is_reserved());
         for key in &keys {
             // One that cannot be read names no session; its state dir may still hold some.
             let record = match self.decoded(key).await {

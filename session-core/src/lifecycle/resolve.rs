@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::decide::{Consent, History, IdShape, PlanFacts, RecordFact, Support, Transcript, Workdir};
 use crate::error::{Chain, RequestError, RunError, StoreErrorKind};
 use crate::{
-    AuditEvent, CheckpointId, Guard, Inspection, Installation, NativeId, PathText, Place, Recorded,
-    SessionQuery, SessionRecord, Warning, codec,
+    AuditEvent, CheckpointId, Guard, Inspection, Installation, KeptSeed, NativeId, PathText, Place, Recorded,
+    ResumeMode, SessionQuery, SessionRecord, Warning, codec,
 };
 
 use super::Lifecycle;
@@ -41,7 +41,7 @@ impl Lifecycle {
             warnings.push(Warning::UnverifiedVersion(version.text.clone()));
         }
         // Before the record: where this fails, nothing was set aside yet.
-        let state_dir = if self.state_dirs {
+        let state_dir = if self.state_dirs || job.request.scratch {
             self.store.state_dir(&job.key).await.map_err(RunError::Store)?
         } else {
             None
@@ -66,6 +66,11 @@ impl Lifecycle {
                 Some(format!("run {} did not end; {ended} of its processes were ended", in_flight.run));
             warnings.extend(self.append(&job.key, &event).await.err());
             warnings.push(Warning::Reclaimed(ended));
+        }
+        if let Some(seed) = &job.request.seed {
+            ledger.record.seed = Some(KeptSeed::Known(seed.clone()));
+        } else if job.request.mode == ResumeMode::RerunRecipe && ledger.record.recipe().is_none() {
+            return Err(RunError::Request(RequestError::NoSeed { key: job.key.clone() }));
         }
         let mut scene = Scene {
             facts: self.base_facts(job, &installation, ledger.fact),

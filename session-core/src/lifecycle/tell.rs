@@ -1,11 +1,35 @@
 //! What is said of a key to others: to people, to a sandbox, and to another agent.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{HandOverError, RequestError, RunError, StoreError};
-use crate::{AuditEntry, AuditSeq, Explanation, HandOver, MountPlan, SessionKey, SessionQuery};
+use crate::{
+    AuditEntry, AuditSeq, Binding, Explanation, HandOver, Installation, MountPlan, SessionCatalog,
+    SessionKey, SessionQuery,
+};
 
 use super::Lifecycle;
+
+/// A conversation that is to be read.
+#[derive(Debug)]
+pub(super) struct Subject<'a> {
+    pub(super) catalog: &'a dyn SessionCatalog,
+    pub(super) binding: Binding,
+    installation: Installation,
+    pub(super) state_dir: Option<PathBuf>,
+}
+
+impl Subject<'_> {
+    /// The question for it.
+    pub(super) fn query(&self) -> SessionQuery<'_> {
+        SessionQuery {
+            id: &self.binding.native_id,
+            cwd: self.binding.folder().path.as_path().unwrap_or_else(|| Path::new("")),
+            state_dir: self.state_dir.as_deref(),
+            version: self.installation.version.as_ref(),
+        }
+    }
+}
 
 impl Lifecycle {
     /// Why the last run of a key went as it did, and what is bound now. Nothing is run.
@@ -44,20 +68,27 @@ impl Lifecycle {
     /// # Cancel safety
     /// Nothing is written.
     pub async fn hand_over(&self, key: &SessionKey, bytes: usize) -> Result<HandOver, HandOverError> {
+        let subject = self.subject(key).await?;
+        let conversation =
+            subject.catalog.last_said(subject.query(), bytes).await.map_err(HandOverError::Catalog)?;
+        tracing::debug!(%key, messages = conversation.said.len(), left_out = conversation.left_out, "handed over");
+        Ok(conversation.hand_over(&key.agent, bytes))
+    }
+
+    /// The conversation in force for a key, and who can look at it.
+    pub(super) async fn subject(&self, key: &SessionKey) -> Result<Subject<'_>, HandOverError> {
         let agent = &key.agent;
         let registered = self.agents.get(agent);
-        let registered = registered.ok_or_else(|| HandOverError::UnknownAgent { agent: agent.clone() })?;
-        let catalog =
-            registered.catalog().ok_or_else(|| HandOverError::NoCatalog { agent: agent.clone() })?;
+        let agent = registered.ok_or_else(|| HandOverError::UnknownAgent { agent: agent.clone() })?;
+        let catalog = agent.catalog().ok_or_else(|| HandOverError::NoCatalog { agent: key.agent.clone() })?;
         let no_session = || HandOverError::NoSession { key: key.clone() };
         let record = self.record(key).await.map_err(HandOverError::Store)?.ok_or_else(no_session)?;
         let binding = record.binding.ok_or_else(no_session)?;
-        let adapter = registered.adapter();
+        let adapter = agent.adapter();
         if !binding.native_id.is_argument_safe() || !adapter.accepts_id(&binding.native_id) {
             return Err(no_session());
         }
-        let began_in = binding.folder().path.as_path();
-        let installation = match began_in {
+        let installation = match binding.folder().path.as_path() {
             Some(folder) => adapter.detect_in(folder).await,
             None => adapter.detect().await,
         };
@@ -67,15 +98,7 @@ impl Lifecycle {
         } else {
             None
         };
-        let query = SessionQuery {
-            id: &binding.native_id,
-            cwd: began_in.unwrap_or_else(|| Path::new("")),
-            state_dir: state_dir.as_deref(),
-            version: installation.version.as_ref(),
-        };
-        let conversation = catalog.last_said(query, bytes).await.map_err(HandOverError::Catalog)?;
-        tracing::debug!(%key, messages = conversation.said.len(), left_out = conversation.left_out, "handed over");
-        Ok(conversation.hand_over(agent, bytes))
+        Ok(Subject { catalog, binding, installation, state_dir })
     }
 
     /// Reads the audit log of a key, oldest first, after the given number.

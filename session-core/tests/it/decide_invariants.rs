@@ -55,7 +55,7 @@ fn p1(plan: PlanRule) -> Result<(), String> {
 fn p2(plan: PlanRule, next: NextRule) -> Result<(), String> {
     holds(plan_facts(), |f| {
         let wrong = match f.policy {
-            Policy::Never => !matches!(plan(f), Plan::Fresh(_)),
+            Policy::Never | Policy::Rerun => !matches!(plan(f), Plan::Fresh(_)),
             Policy::Require => matches!(plan(f), Plan::Fresh(_)),
             Policy::Prefer => matches!(plan(f), Plan::Refuse(_)),
         };

@@ -10,6 +10,7 @@ type PlanRow = (fn(&PlanFacts) -> bool, Why);
 /// What stands against a resume, in the order in which a caller should hear it.
 const OBSTACLES: &[PlanRow] = &[
     (|f| f.policy == Policy::Never, Why::ResumeDisabled),
+    (|f| f.policy == Policy::Rerun, Why::RecipeRerun),
     (|f| f.record == RecordFact::Unavailable, Why::StoreUnavailable),
     (|f| f.record == RecordFact::Newer, Why::RecordNewer),
     (|f| f.record == RecordFact::Corrupt, Why::RecordCorrupt),
@@ -124,6 +125,18 @@ fn next_agrees_with_the_rows() {
             (verdict, None) => Next::Fail(look_up(FAILURES, verdict).unwrap()),
         };
         assert_eq!(next(facts), expected, "{facts:?}");
+    }
+}
+
+#[test]
+fn a_text_is_told_again_unless_it_is_known_to_be_held() {
+    for telling in Telling::ALL {
+        for grown in Grown::ALL {
+            // What a session began with is in it, where it can be continued at all.
+            let unknown = *grown == Grown::Unknown && *telling == Telling::AtItsBeginning;
+            let expected = *telling != Telling::Never && (*grown == Grown::Yes || unknown);
+            assert_eq!(holds(*telling, *grown), expected, "{telling:?} {grown:?}");
+        }
     }
 }
 

@@ -136,7 +136,7 @@ fn table() -> String {
     let mut out = String::from(include_str!("table_head.md"));
 
     out.push_str(
-        "\n# Before the run: `plan`\n\nUnder the policy `Never` the answer is always **fresh** `resume_disabled`. \
+        "\n# Before the run: `plan`\n\nUnder the policy `Never` the answer is always **fresh** `resume_disabled`, under `Rerun` **fresh** `recipe_rerun`. \
          Under `Prefer` a reason below means **fresh**, under `Require` it means **refuse**.\n\n",
     );
     let facts = [
@@ -152,6 +152,7 @@ fn table() -> String {
     render(&mut out, &facts, &|at| {
         let under = |policy| plan(PlanFacts { policy, ..plan_at(&[&[0], at].concat()) });
         assert_eq!(under(Policy::Never), Plan::Fresh(Why::ResumeDisabled));
+        assert_eq!(under(Policy::Rerun), Plan::Fresh(Why::RecipeRerun));
         match (under(Policy::Prefer), under(Policy::Require)) {
             (Plan::Resume, Plan::Resume) => say("resume", None),
             (Plan::Fresh(why), Plan::Refuse(same)) if why == same => say("", Some(why)),
@@ -161,7 +162,7 @@ fn table() -> String {
 
     out.push_str(
         "\n# After an attempt: `next`\n\n`Fresh` stands for a fallback as well: nothing follows out of either. \
-         The policy `Never` counts as `Prefer`.\n\n",
+         The policies `Never` and `Rerun` count as `Prefer`.\n\n",
     );
     let facts = [
         Fact { name: "attempt", values: vec!["Resume", "Fresh"] },
@@ -179,6 +180,7 @@ fn table() -> String {
         }
         if facts.policy == Policy::Prefer {
             assert_eq!(next(AttemptFacts { policy: Policy::Never, ..facts }), answer);
+            assert_eq!(next(AttemptFacts { policy: Policy::Rerun, ..facts }), answer);
         }
         match answer {
             Next::Accept => say("accept", None),
@@ -260,6 +262,15 @@ fn table() -> String {
             Count::Silent => "silent",
         };
         say(word, None)
+    });
+
+    out.push_str(
+        "\n# A text that waits to go before a prompt: `holds`\n\nWhether the session that is to be continued has it already, \
+         from a run that died.\n\n",
+    );
+    let facts = [fact!("telling", Telling), fact!("grown", Grown)];
+    render(&mut out, &facts, &|at| {
+        say(if holds(Telling::ALL[at[0]], Grown::ALL[at[1]]) { "held" } else { "told" }, None)
     });
 
     out.push_str("\n# In a sweep: `fate`\n\n");

@@ -99,6 +99,8 @@ pub(crate) struct World {
     pub(crate) acts: VecDeque<Act>,
     /// Every attempt: what it was asked, and the prompt.
     pub(crate) calls: Vec<(Asked, String)>,
+    /// What of a recipe came with each.
+    pub(crate) recipes: Vec<(Option<String>, Option<Vec<String>>)>,
     pub(crate) reaped: Vec<RunId>,
     /// The folders in which it was looked for.
     pub(crate) detected_in: Vec<PathBuf>,
@@ -177,6 +179,8 @@ impl AgentAdapter for Scripted {
         let act = {
             let mut world = self.world();
             world.calls.push((asked.clone(), turn.prompt.to_owned()));
+            let TurnRecipe { system_prompt, tools } = turn.recipe;
+            world.recipes.push((system_prompt.map(str::to_owned), tools.map(<[_]>::to_vec)));
             world.acts.pop_front()
         };
         // Without a script the agent is honest about what it has.

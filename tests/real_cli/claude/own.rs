@@ -38,6 +38,7 @@ pub(super) async fn id_in_use(cli: &Pinned) {
         mode: Mode::Fresh { id: Some(&id) },
         name: None,
         model: None,
+        recipe: rejoin::core::TurnRecipe::default(),
         state_dir: Some(&state_dir),
         installation: &installation,
         limits: &Limits::default(),

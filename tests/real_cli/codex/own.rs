@@ -176,6 +176,7 @@ pub(super) async fn without_a_lease(
         mode: Mode::Resume { id },
         name: None,
         model: None,
+        recipe: rejoin::core::TurnRecipe::default(),
         state_dir: Some(state_dir),
         installation: &installation,
         limits: &Limits::default(),

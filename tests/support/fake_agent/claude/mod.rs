@@ -142,7 +142,9 @@ fn resume(
     step: &ClaudeStep,
     prompt: &str,
 ) -> Result<Opened, Refusal> {
-    if !is_session_id(id) {
+    // A fork also takes a session by its file.
+    let file = Path::new(id).is_absolute() && id.ends_with(".jsonl") && args.fork;
+    if !file && !is_session_id(id) {
         let message =
             format!("{USAGE} Provided value \"{id}\" is not a UUID and does not match any session title.");
         return Err(Refusal { message, resumed: Some(new_id()) });
@@ -153,6 +155,7 @@ fn resume(
         Refusal { message, resumed: Some(named) }
     };
     let path = match step.lookup {
+        _ if file => PathBuf::from(id),
         Lookup::Anywhere => projects.anywhere(id).unwrap_or_else(|| projects.own(id)),
         Lookup::Cwd => projects.own(id),
     };
