@@ -40,6 +40,12 @@ pub const CLAIMS: &[Claim] = &[
         raise: |c| c.id_on_resume = IdOnResume::Kept,
     },
     Claim {
+        since: (2, 0, 14),
+        what: "--append-system-prompt",
+        seen: "what it says reaches the model in 2.0.14, 2.1.197 and 2.1.332; older ones were not tried",
+        raise: |c| c.system_prompt = true,
+    },
+    Claim {
         since: (2, 0, 73),
         what: "--fork-session with --session-id",
         seen: "changelog of 2.0.73; refused by 2.0.14, done by 2.1.197",
@@ -71,6 +77,12 @@ pub const CLAIMS: &[Claim] = &[
             c.resume_reach = ReachCapability::Repository;
             c.prompt_limit = Some(crate::command::STDIN_LIMIT);
         },
+    },
+    Claim {
+        since: (2, 1, 197),
+        what: "--tools",
+        seen: "absent in 2.0.14; 2.1.197 and 2.1.332 offer the model no other tools of their own",
+        raise: |c| c.tool_lists = true,
     },
     Claim {
         since: (2, 1, 238),

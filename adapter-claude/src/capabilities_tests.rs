@@ -43,8 +43,11 @@ fn each_version_has_its_rules() {
         );
         assert_eq!(row, (version, chosen, id, fork, reach, cost, limit, verified));
         assert!(found.resumable_sessions && found.headless_resume);
+        // Both were first seen in 2.1.197.
+        assert_eq!(found.tool_lists, limit.is_some(), "{version}");
     }
     assert!(!at("0.1.0").resumable_sessions);
+    assert_eq!(["2.0.13", "2.0.14"].map(|version| at(version).system_prompt), [false, true]);
 }
 
 #[test]

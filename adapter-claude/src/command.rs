@@ -78,6 +78,7 @@ pub(crate) fn of(options: &ClaudeOptions, turn: &Turn<'_>) -> Result<CommandSpec
     if let Some(model) = turn.model {
         push(&["--model", model]);
     }
+    recipe(turn, &mut push)?;
     if let Some(mode) = &options.permission_mode {
         push(&["--permission-mode", mode]);
     }
@@ -101,6 +102,30 @@ pub(crate) fn of(options: &ClaudeOptions, turn: &Turn<'_>) -> Result<CommandSpec
         env.push(EnvChange::set("DISABLE_AUTOUPDATER", "1"));
     }
     Ok(CommandSpec { args, env, stdin })
+}
+
+/// What the recipe says, each in one argument, so that nothing of it is read as a flag. Other users of the machine can see it.
+///
+/// 2.1.332 notes the system prompt of a session at its first request, and would send that again whatever a later run says.
+fn recipe(turn: &Turn<'_>, push: &mut impl FnMut(&[&str])) -> Result<(), CommandError> {
+    let version = turn.installation.version.as_ref();
+    if let Some(text) = turn.recipe.system_prompt {
+        if text.contains('\0') {
+            return Err(unsupported(version, "take a system prompt with a NUL character"));
+        }
+        push(&[&format!("--append-system-prompt={text}")]);
+        if known(version, 2, 1, 332) {
+            push(&["--system-prompt-snapshot=off"]);
+        }
+    }
+    if let Some(tools) = turn.recipe.tools {
+        let odd = |c: char| c == ',' || c.is_control();
+        if tools.iter().any(|tool| tool.trim().is_empty() || tool.contains(odd)) {
+            return Err(unsupported(version, "take a tool whose name is empty, or holds a comma"));
+        }
+        push(&[&format!("--tools={}", tools.join(","))]);
+    }
+    Ok(())
 }
 
 fn unnest() -> impl Iterator<Item = EnvChange> {

@@ -14,6 +14,7 @@ struct Case {
     prompt: String,
     name: Option<&'static str>,
     model: Option<&'static str>,
+    recipe: session_core::TurnRecipe<'static>,
 }
 
 impl Case {
@@ -24,6 +25,7 @@ impl Case {
             prompt: "hello".to_owned(),
             name: None,
             model: None,
+            recipe: session_core::TurnRecipe::default(),
         }
     }
 
@@ -39,7 +41,7 @@ impl Case {
             mode,
             name: name.as_ref(),
             model: self.model,
-            recipe: session_core::TurnRecipe::default(),
+            recipe: self.recipe,
             state_dir: None,
             installation: &installation,
             limits: &Limits::default(),
@@ -77,6 +79,27 @@ fn fresh_resume_and_fork() {
     let path = format!("/other/projects/-w/{S1}.jsonl");
     let fork = Mode::Fork { source: &one, transcript: Some(Path::new(&path)), id: None };
     assert_eq!(case.args(fork), format!("--resume {path} --fork-session"));
+}
+
+#[test]
+fn a_recipe_is_one_argument_for_each_part() {
+    let tools = |names: &[&str]| &*Vec::leak(names.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let mut case = Case::new("2.1.197");
+    case.recipe.system_prompt = Some("-x\nBe brief.");
+    case.recipe.tools = Some(tools(&["Read", "Bash(git *)"]));
+    assert_eq!(case.args(fresh()), "--append-system-prompt=-x\nBe brief. --tools=Read,Bash(git *)");
+    case.version = Some("2.1.332");
+    case.recipe.tools = Some(tools(&[]));
+    assert_eq!(
+        case.args(fresh()),
+        "--append-system-prompt=-x\nBe brief. --system-prompt-snapshot=off --tools="
+    );
+    for odd in ["", " ", "a,b", "a\nb"] {
+        case.recipe.tools = Some(tools(&[odd]));
+        assert!(matches!(case.run(fresh()), Err(CommandError::Unsupported { .. })), "{odd:?}");
+    }
+    case.recipe = session_core::TurnRecipe { system_prompt: Some("a\0b"), tools: None };
+    assert!(matches!(case.run(fresh()), Err(CommandError::Unsupported { .. })));
 }
 
 #[test]

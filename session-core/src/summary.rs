@@ -53,9 +53,9 @@ pub enum SummaryBy {
     /// [`Text`](Self::Text), and says why.
     ///
     /// The copy lies in a state dir of its own, so that no list shows it, and the conversation itself is not touched, whatever
-    /// comes of it. The agent works in the folder of the request with the tools that it is set up with: it is told to use
-    /// none, and no adapter can forbid them for one run. Whether one ran is told in
-    /// [`SummarySource::Agent`].
+    /// comes of it. The agent works in the folder of the request, and is told to use no tools. Where its version takes a list of
+    /// tools for one run, it is offered none of its own; those of servers that it is set up with nobody can keep from it. Both,
+    /// and whether a tool ran, is told in [`SummarySource::Agent`].
     Agent,
 }
 
@@ -174,7 +174,9 @@ pub enum SummarySource {
         usage: Usage,
         /// What it cost in US dollars, as far as the agent says it.
         cost_usd: Option<f64>,
-        /// Whether a tool ran in it, or may have, though it was told to use none.
+        /// Whether it was offered no tools of its own; else it was only told to use none.
+        without_tools: bool,
+        /// Whether a tool ran in it, or may have.
         used_tools: bool,
     },
     /// It was put together from the transcript, as the agent could not be asked.

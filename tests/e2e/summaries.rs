@@ -6,8 +6,8 @@ use rejoin::core::{Agent, AgentId, Document, Guard, Lifecycle, Saved, SessionKey
 use rejoin::history::SessionsQuery;
 use rejoin::stores::FsStore;
 use rejoin::{
-    Limits, LlmRequest, NotByAgent, NotRestoredWhy, RecipePart, RecipeSeed, ResumeMode, Route, SessionRef,
-    SummaryBy, SummaryRequest, SummarySource, TurnSpan, Why,
+    Limits, LlmRequest, NotByAgent, NotRestored, NotRestoredWhy, RecipePart, RecipeSeed, ResumeMode, Route,
+    SessionRef, SummaryBy, SummaryRequest, SummarySource, TurnSpan, Why,
 };
 use rejoin_test_support::ContextReply;
 use serde_json::{Value, json};
@@ -113,7 +113,8 @@ async fn an_agent_summarises_in_a_copy_and_leaves_no_session_behind() {
         stage.script(&json!([{ "steps": steps }]));
         let summary = asked(SummaryBy::Agent).await;
         match (&summary.source, why) {
-            (SummarySource::Agent { used_tools: false, .. }, None) => {
+            (SummarySource::Agent { used_tools: false, without_tools: true, .. }, None) => {
+                assert!(stage.calls().last().unwrap().argv.contains(&"--tools=".to_owned()));
                 // Two turns of the original and the question.
                 assert!(summary.text.contains("\"user_turns\":3"), "{}", summary.text);
             }
@@ -232,6 +233,7 @@ async fn a_recipe_is_run_again_by_what_its_seed_says() {
     let stage = Stage::new();
     let mut seed = RecipeSeed::new("recipes/fix.yaml", "3");
     seed.parameters.insert("model".to_owned(), "claude-haiku-4".into());
+    seed.parameters.insert("issue".to_owned(), 42.into());
     seed.tools = Some(vec!["Read".to_owned()]);
     let first = stage.lifecycle().run(stage.request("one").seed(seed.clone())).await.unwrap();
     let replayed = stage.run("two").await;
@@ -242,15 +244,12 @@ async fn a_recipe_is_run_again_by_what_its_seed_says() {
     assert_ne!(again.session_id, first.session_id);
     for call in stage.calls() {
         assert!(call.argv.windows(2).any(|pair| pair == ["--model", "claude-haiku-4"]), "{:?}", call.argv);
+        assert!(call.argv.contains(&"--tools=Read".to_owned()), "{:?}", call.argv);
     }
     let recipe = again.recipe.unwrap();
-    assert_eq!(recipe.restored, [RecipePart::Parameter("model".to_owned())]);
-    assert!(
-        recipe
-            .not_restored
-            .iter()
-            .any(|not| { (&not.part, &not.why) == (&RecipePart::Tools, &NotRestoredWhy::AgentCannot) })
-    );
+    assert_eq!(recipe.restored, [RecipePart::Tools, RecipePart::Parameter("model".to_owned())]);
+    let issue = RecipePart::Parameter("issue".to_owned());
+    assert_eq!(recipe.not_restored, [NotRestored { part: issue, why: NotRestoredWhy::NotOurs }]);
 
     // One of a later form stays as it is, and is no recipe here.
     let store = FsStore::open(stage.path("store")).unwrap();

@@ -130,6 +130,8 @@ impl AgentUnderTest for Claude {
         vec![
             trial!(cli, own::the_state_dir_holds_the_session_and_the_home_does_not),
             trial!(cli, own::id_in_use),
+            trial!(cli, own::what_a_recipe_says_reaches_the_model),
+            trial!(cli, own::a_summary_by_the_agent_leaves_no_session),
         ]
     }
 }

@@ -2,7 +2,12 @@
 
 use rejoin::core::decide::{Activity, Verdict};
 use rejoin::core::{Mode, NoSink, RunId, Turn};
-use rejoin::{Cancel, Limits, SessionStore as _};
+use rejoin::history::SessionsQuery;
+use rejoin::{
+    Cancel, Limits, RecipePart, RecipeSeed, SessionStore as _, SummaryBy, SummaryRequest, SummarySource,
+};
+use rejoin_test_support::ContextReply;
+use rejoin_test_support::fake_model::ModelRequest;
 
 use super::transcript;
 use crate::begun::Begun;
@@ -50,4 +55,42 @@ pub(super) async fn id_in_use(cli: &Pinned) {
     assert_eq!(report.evidence.observation.activity(), Activity::None);
     assert_eq!(stage.turns(), before);
     assert_eq!(stage.kept(&id), kept);
+}
+
+/// What a recipe says goes with every run, also where it changed since.
+pub(super) async fn what_a_recipe_says_reaches_the_model(cli: &Pinned) {
+    let stage = Stage::new(cli);
+    let lists = cli.at_least([2, 1, 197]);
+    for (prompt, says) in [("alpha", "the rule of seven"), ("beta", "-the rule\nof eight")] {
+        let mut seed = RecipeSeed::new("recipes/fix", "1");
+        seed.system_prompt = Some(says.to_owned());
+        seed.tools = Some(vec!["Read".to_owned()]);
+        let result = stage.lifecycle(true).run(stage.request(prompt).seed(seed)).await.unwrap();
+        let restored = result.recipe.unwrap().restored;
+        assert_eq!(restored.contains(&RecipePart::Tools), lists);
+        let last = stage.model.requests().into_iter().rfind(ModelRequest::is_turn).unwrap();
+        let words = serde_json::to_string(says).unwrap();
+        assert!(last.system.contains(words.trim_matches('"')), "{says:?} in {}", last.system);
+        assert_eq!(last.tools == 1, lists, "{}", last.tools);
+    }
+    assert_eq!(stage.turns(), 2);
+}
+
+/// BR-083: lists show no more than before, and the session goes on as if nobody had asked.
+pub(super) async fn a_summary_by_the_agent_leaves_no_session(cli: &Pinned) {
+    let stage = Stage::new(cli);
+    stage.run("alpha").await.unwrap();
+    stage.run("beta").await.unwrap();
+    let before = (stage.record().await, stage.lifecycle(true).list(&SessionsQuery::default()).await.unwrap());
+    let request = SummaryRequest::new(stage.key()).by(SummaryBy::Agent);
+    let summary = stage.lifecycle(true).summarise(&request).await.unwrap();
+    let SummarySource::Agent { without_tools, used_tools, .. } = summary.source else {
+        panic!("{summary:?}")
+    };
+    assert_eq!((without_tools, used_tools), (cli.at_least([2, 1, 197]), false));
+    assert!(summary.text.contains("\"user_turns\":3"), "two turns and the question: {}", summary.text);
+    let after = (stage.record().await, stage.lifecycle(true).list(&SessionsQuery::default()).await.unwrap());
+    assert_eq!(after, before);
+    let third = stage.run("gamma").await.unwrap();
+    assert_eq!(ContextReply::parse(&third.text).unwrap().user_turns, 3);
 }

@@ -26,6 +26,8 @@ pub struct ModelRequest {
     pub user_texts: Vec<String>,
     /// Whether the model is asked to go on after the result of a tool.
     pub last_is_tool_result: bool,
+    /// What the agent says to the model before everything else, as it stands in the request.
+    pub system: String,
     /// How many tools the agent offers. Side requests, such as those for a title, offer none.
     pub tools: usize,
 }

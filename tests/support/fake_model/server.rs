@@ -66,6 +66,7 @@ async fn handle(
         stream: body["stream"] == true,
         user_texts: conversation.user_texts.clone(),
         last_is_tool_result: conversation.after_tool_result,
+        system: body.get("system").map(ToString::to_string).unwrap_or_default(),
         tools: offered(body),
     };
     // What the prompt asks for is for the turn: a request for its title quotes it.

@@ -9,8 +9,8 @@ use crate::error::{Chain, RunError};
 use crate::summary::{Told, framed};
 use crate::{
     Binding, BranchOrder, BranchRefusal, Branched, CloseError, Closing, Counters, LlmRequest, LlmResult,
-    NoSink, NotByAgent, Phase, ResumePolicy, SessionKey, SessionRef, Spot, SummaryRequest, SummarySource,
-    Warning,
+    NoSink, NotByAgent, Phase, RecipePart, RecipeSeed, ResumePolicy, SessionKey, SessionRef, Spot,
+    SummaryRequest, SummarySource, Warning,
 };
 
 use super::super::Lifecycle;
@@ -56,7 +56,10 @@ impl Lifecycle {
                 return Err(NotByAgent::Silent);
             }
             let used_tools = result.attempts.iter().any(|attempt| attempt.activity == "acted");
-            let source = SummarySource::Agent { usage: result.usage, cost_usd: result.cost_usd, used_tools };
+            let without_tools =
+                result.recipe.is_some_and(|recipe| recipe.restored.contains(&RecipePart::Tools));
+            let (usage, cost_usd) = (result.usage, result.cost_usd);
+            let source = SummarySource::Agent { usage, cost_usd, without_tools, used_tools };
             warnings.extend(result.warnings);
             Ok((rendered, source))
         });
@@ -83,6 +86,10 @@ impl Lifecycle {
             .cancel(request.cancel.clone());
         ask.model.clone_from(&request.model);
         ask.scratch = true;
+        ask.seed = Some(Box::new(RecipeSeed {
+            tools: Some(Vec::new()),
+            ..RecipeSeed::new("summary", env!("CARGO_PKG_VERSION"))
+        }));
         let ask = if self.branch_into(copy, &dir, subject, told).await? {
             ask.resume(ResumePolicy::Require)
         } else {
