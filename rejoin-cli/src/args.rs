@@ -2,6 +2,7 @@
 
 mod back;
 mod ends;
+mod summary;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use rejoin::history::SessionKind;
 
 pub(crate) use back::{Checkpoints, Clear, Diff, Fork, Rebind, Rewind, Undo, mode};
 pub(crate) use ends::{Close, Sweep};
+pub(crate) use summary::{Compact, Handover, How, Summarise};
 
 use crate::when::duration;
 
@@ -90,6 +92,12 @@ pub(crate) enum Command {
     Clear(Clear),
     /// Continue a conversation of before.
     Rebind(Rebind),
+    /// Print what was said, in few words: a record for people and agents.
+    Summarise(Summarise),
+    /// Begin a new conversation with a summary of the present one, which is kept, for `rebind`.
+    Compact(Compact),
+    /// Have another agent, or mailbox, be told of the conversation at its next run.
+    Handover(Handover),
     /// Make a session continue in another folder.
     Relocate(Relocate),
     /// End a mailbox: its records and state dirs go, its audit log stays.
@@ -122,6 +130,9 @@ impl Command {
             Self::Fork(_) => "fork",
             Self::Clear(_) => "clear",
             Self::Rebind(_) => "rebind",
+            Self::Summarise(_) => "summarise",
+            Self::Compact(_) => "compact",
+            Self::Handover(_) => "handover",
             Self::Relocate(_) => "relocate",
             Self::Close(_) => "close",
             Self::Sweep(_) => "sweep",

@@ -14,3 +14,4 @@ pub(crate) mod rewind;
 pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod show;
+pub(crate) mod summary;

@@ -116,6 +116,9 @@ async fn dispatch(cli: &Cli, around: Surroundings, out: &mut Output) -> Result<(
         Command::Fork(args) => commands::branch::fork(args, &have()?, out).await,
         Command::Clear(args) => commands::branch::clear(args, &have()?, out).await,
         Command::Rebind(args) => commands::branch::rebind(args, &have()?, out).await,
+        Command::Summarise(args) => commands::summary::summarise(args, &have()?, out).await,
+        Command::Compact(args) => commands::summary::compact(args, &have()?, out).await,
+        Command::Handover(args) => commands::summary::handover(args, &have()?, out).await,
         Command::Relocate(args) => commands::relocate::run(args, &warned(out)?, out).await,
     }
 }

@@ -51,6 +51,9 @@ pub(crate) fn samples() -> Vec<(&'static str, Value)> {
     all.push(("rewind", json(&machine, &["undo", "issue-42"])));
     all.push(("rewind", json(&machine, &["rewind", "issue-42"])));
     all.push(("fork", json(&machine, &["fork", "issue-42", "other"])));
+    all.push(("summarise", json(&machine, &["summarise", "issue-42"])));
+    all.push(("summarise", json(&machine, &["handover", "issue-42", "codex"])));
+    all.push(("summarise", json(&machine, &["compact", "other"])));
     all.push(("fork", json(&machine, &["clear", "issue-42"])));
     all
 }
@@ -172,4 +175,31 @@ fn what_is_not_there_is_told() {
     let words = ["run", "-m", "bare", "-a", "claude", "--no-checkpoints", "--", "do: echo x > x.txt"];
     rejoin(&machine, &words).ok();
     assert_eq!(code(&["rewind", "bare"]).code, 7);
+}
+
+#[test]
+fn a_summary_is_printed_and_passed_on_once() {
+    let machine = worked();
+    let summary = rejoin(&machine, &["summarise", "issue-42", "--steer", "the modes"]).ok();
+    for part in ["do: echo two > a.txt", "do: rm c.txt", "the modes"] {
+        assert!(summary.stdout.contains(part), "{part}: {summary:?}");
+    }
+    let late = rejoin(&machine, &["summarise", "issue-42", "--from", "2"]).ok();
+    assert!(!late.stdout.contains("echo two"), "{late:?}");
+    for (words, code) in
+        [(&["--from", "3"][..], 3), (&["--bytes", "10"], 2), (&["--from", "1", "--up-to", "1"], 2)]
+    {
+        assert_eq!(rejoin(&machine, &[&["summarise", "issue-42"], words].concat()).code, code, "{words:?}");
+    }
+    assert_eq!(rejoin(&machine, &["handover", "issue-42", "issue-42@claude"]).code, 7);
+
+    let compacted = rejoin(&machine, &["compact", "issue-42"]).ok();
+    assert!(compacted.stdout.contains("with a summary of 2 turns"), "{compacted:?}");
+    assert_eq!(rejoin(&machine, &["compact", "issue-42"]).code, 7, "one waits already");
+    let first = run(&machine, &["--json"], "go on").ok().json();
+    // The agent of these tests reads a line of its prompt.
+    let told = "prompt 1: <earlier-conversation>";
+    assert_eq!((&first["resumed"], &first["text"]), (&false.into(), &told.into()), "{first}");
+    let second = run(&machine, &["--json"], "and on").ok().json();
+    assert_eq!((&second["resumed"], &second["text"]), (&true.into(), &"prompt 2: and on".into()), "{second}");
 }
