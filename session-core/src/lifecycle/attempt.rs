@@ -99,7 +99,7 @@ impl Lifecycle {
             _ => (Vec::new(), None),
         };
 
-        let stood = resumed.and_then(|target| {
+        let stood = target.and_then(|target| {
             spot_of(&target.binding.native_id, looked.as_ref().or(target.before.as_ref()))
         });
         let marked = match first {

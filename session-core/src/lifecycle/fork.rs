@@ -80,7 +80,10 @@ impl Lifecycle {
             kept.record.name = name.as_ref().map(SessionName::as_str).map(str::to_owned);
         }
         if let Err(error) = self.must_write(&mut kept).await {
-            self.prune(&grounds, order, &branch).await;
+            // A record that may lead to it is right or wrong with it.
+            if !kept.in_doubt {
+                self.prune(&grounds, order, &branch).await;
+            }
             return Err(error);
         }
         let mut event = AuditEvent::new(self.host.now(), RunId::new(self.host.random_id()), "forked");

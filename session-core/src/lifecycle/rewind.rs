@@ -193,7 +193,8 @@ impl Lifecycle {
         let recorded = self.write(&mut course.kept).await;
         if !recorded.is_saved() {
             course.kept.record = was;
-            if let (Some(order), Some(branch)) = (order, &made) {
+            // A record that may lead to it is right or wrong with it.
+            if let (Some(order), Some(branch), false) = (order, &made, course.kept.in_doubt) {
                 self.prune(&course.grounds, order, branch).await;
             }
         }

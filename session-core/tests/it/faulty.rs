@@ -63,7 +63,10 @@ impl SessionStore for Faulty {
         if self.fail.lock().unwrap().contains(&"fence") && lease.is_some() {
             return Ok(Saved::Fenced { latest: u64::MAX });
         }
-        self.inner.save(key, document, guard, lease).await
+        let saved = self.inner.save(key, document, guard, lease).await;
+        // It arrives, and the answer does not.
+        self.check("save_late")?;
+        saved
     }
     async fn remove(&self, key: &SessionKey, guard: &Guard) -> Result<Removed, StoreError> {
         self.check("remove")?;

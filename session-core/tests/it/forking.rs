@@ -120,6 +120,27 @@ async fn a_fork_goes_on_beside_its_original() {
     assert!(matches!(none, RewindError::NoSuchCheckpoint { .. }), "{none:?}");
 }
 
+/// The first prompt of a run that began as a copy is taken back to the copy, not to nothing.
+#[tokio::test]
+async fn a_run_that_began_as_a_fork_goes_back_to_what_the_original_held() {
+    let yard = yard();
+    yard.run("one").await;
+    let original = yard.run("two").await.session_id;
+    let fork = LlmRequest::new("three").cwd("/w/demo").session(SessionRef::new("issue-43", "scripted"));
+    let fork = fork.fork_of(SessionRef::new("issue-42", "scripted"));
+    let copy = yard.lifecycle.run(fork).await.unwrap();
+    assert_eq!((copy.route, copy.text.as_str()), (Route::Forked, "3"));
+    let back = RewindRequest::new(other(), "/w/demo");
+    let rewound = yard.lifecycle.rewind(&back).await.unwrap();
+    let session = rewound.session_after.unwrap();
+    assert_eq!(
+        rewound.conversation,
+        ConversationDone::Branched { session, of: copy.session_id.unwrap(), kept: 2 }
+    );
+    assert_eq!(run_other(&yard, "three again").await.text, "3");
+    assert_eq!(yard.run("three of mine").await.session_id, original);
+}
+
 #[tokio::test]
 async fn a_fork_that_cannot_be_made_leaves_nothing() {
     let yard = yard();

@@ -421,6 +421,35 @@ async fn where_the_record_cannot_be_written_the_conversation_stays_and_that_is_t
 }
 
 #[tokio::test]
+async fn who_lost_the_key_meanwhile_says_what_holds() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    let session = yard.run("two +a=2").await.session_id;
+    yard.store.set(&["fence", "append_audit"]);
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    yard.store.set(&[]);
+    assert!(matches!(rewound.recorded, Recorded::LostLease));
+    assert_eq!(rewound.outcome, RewindOutcome::Partial(vec![Unfinished::Conversation]));
+    assert_eq!((rewound.session_after, yard.agent.world().sessions.len()), (session, 1));
+    assert!(matches!(rewound.warnings.as_slice(), [Warning::AuditFailed(_)]), "{:?}", rewound.warnings);
+    // The tree is another runner's by now: no checkpoint of ours claims to be the end.
+    assert_eq!(yard.moments().await.last(), Some(&Moment::BeforeRewind));
+}
+
+/// The store said that it failed, and did it all the same: the branch is what the record leads to, and stays.
+#[tokio::test]
+async fn a_write_that_arrived_after_all_counts() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    yard.run("two +a=2").await;
+    yard.store.set(&["save_late"]);
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    yard.store.set(&[]);
+    assert_eq!((rewound.outcome, rewound.recorded.is_saved()), (RewindOutcome::Done, true));
+    assert_eq!(yard.said().await, ["one +a=1"]);
+}
+
+#[tokio::test]
 async fn what_cannot_be_gone_back_to_is_told_by_its_kind() {
     let yard = yard();
     let error = yard.lifecycle.rewind(&back(1)).await.unwrap_err();

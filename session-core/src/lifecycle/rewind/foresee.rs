@@ -11,7 +11,7 @@ use super::{Course, Wish};
 impl Lifecycle {
     /// What [`rewind`](Self::rewind) would come to by now. A checkpoint of the present state is taken for that and dropped again,
     /// and where a branch of the conversation is needed, it is made on trial and removed. Files that an earlier rewind left in
-    /// part may be finished. Nothing else is changed.
+    /// part may be finished. Nothing else is changed: what a dead runner left goes on until the rewind.
     ///
     /// # Errors
     /// As [`rewind`](Self::rewind), but that a conversation that cannot go back is told in the preview.

@@ -65,6 +65,8 @@ pub(in crate::lifecycle) struct Kept {
     pub(in crate::lifecycle) guard: Guard,
     /// Whether the record is not as it is in the store.
     pub(in crate::lifecycle) changed: bool,
+    /// Whether nobody can tell what is in the store.
+    pub(in crate::lifecycle) in_doubt: bool,
 }
 
 impl Kept {
@@ -138,7 +140,7 @@ impl Lifecycle {
             }
             Err(error) => return Err(RewindError::Store(error)),
         };
-        Ok(Kept { lease, record, guard, changed: false })
+        Ok(Kept { lease, record, guard, changed: false, in_doubt: false })
     }
 
     /// Ends what a dead runner left, as before a run: it would go on writing.
@@ -184,7 +186,18 @@ impl Lifecycle {
             Ok(Saved::Fenced { .. }) => Recorded::LostLease,
             Err(error) => {
                 tracing::error!(%key, %error, "the record could not be written");
-                Recorded::Failed(error)
+                // It may have arrived all the same.
+                match self.store.load(&key).await {
+                    Ok(Some(stored)) if stored.document == document => {
+                        (kept.guard, kept.changed) = (Guard::Revision(stored.revision), false);
+                        Recorded::Saved
+                    }
+                    Ok(_) => Recorded::Failed(error),
+                    Err(_) => {
+                        kept.in_doubt = true;
+                        Recorded::Failed(error)
+                    }
+                }
             }
         }
     }

@@ -58,6 +58,10 @@ impl Lifecycle {
             return Talk { plan, ..Talk::not_asked() };
         };
         let (place, binding) = self.session_of(grounds, record, spot);
+        let spot = &match binding.native_id == spot.native_id {
+            true => spot.clone(),
+            false => Spot { native_id: binding.native_id.clone(), turns: spot.turns, bytes: None },
+        };
         let look = grounds.look(&binding).await;
         let facts = TurnBackFacts {
             stood: if spot.turns == 0 { Stood::Somewhere } else { Stood::Known },
@@ -107,9 +111,14 @@ impl Lifecycle {
             poisoned: None,
             extra: serde_json::Map::new(),
         };
-        match former.map(binding_of) {
-            Some(Some(binding)) => (Place::Former, binding),
-            Some(None) | None => (Place::Unlisted, unknown()),
+        // A run that began as a copy of another key's session: what that held, the copy holds, too. One of this key that was
+        // forgotten since is no such session.
+        let remembers_all = record.past.len() < SessionRecord::PAST_LIMIT;
+        let is_copy = |binding: &&Binding| binding.forked_from.as_ref() == Some(&spot.native_id);
+        match (former.map(binding_of), present(record).filter(is_copy)) {
+            (None, Some(copy)) if remembers_all => (Place::InForce, copy.clone()),
+            (Some(Some(binding)), _) => (Place::Former, binding),
+            (Some(None) | None, _) => (Place::Unlisted, unknown()),
         }
     }
 
