@@ -46,16 +46,16 @@ pub const CLAIMS: &[Claim] = &[
         raise: |c| c.system_prompt = true,
     },
     Claim {
+        since: (2, 0, 14),
+        what: "a branch that was made of a session's file is continued",
+        seen: "2.0.14, 2.1.197 and 2.1.332 see the turns that were kept, and no other",
+        raise: |c| c.rewind = true,
+    },
+    Claim {
         since: (2, 0, 73),
         what: "--fork-session with --session-id",
         seen: "changelog of 2.0.73; refused by 2.0.14, done by 2.1.197",
         raise: |c| c.fork = ForkSupport::CallerChoosesId,
-    },
-    Claim {
-        since: (2, 1, 50),
-        what: "--rewind-files",
-        seen: "unknown option in 2.0.14, done by 2.1.50",
-        raise: |c| c.rewind = true,
     },
     Claim {
         since: (2, 1, 76),

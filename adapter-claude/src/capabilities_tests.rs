@@ -51,6 +51,13 @@ fn each_version_has_its_rules() {
 }
 
 #[test]
+fn a_conversation_is_taken_back_from_the_oldest_version_on_that_was_seen_to_go_on_from_there() {
+    for (version, rewinds) in [("2.0.13", false), ("2.0.14", true), ("2.1.332", true)] {
+        assert_eq!(at(version).rewind, rewinds, "{version}");
+    }
+}
+
+#[test]
 fn an_unknown_version_has_the_newest_rules_unverified() {
     assert_eq!(of(None), at("9.0.0"));
 }

@@ -20,6 +20,12 @@ pub const CLAIMS: &[Claim] = &[
         },
     },
     Claim {
+        since: (0, 63, 0),
+        what: "a branch that was made of a session's file is continued",
+        seen: "0.63, 0.98, 0.130 and 0.171 see the turns that were kept, and no other",
+        raise: |c| c.rewind = true,
+    },
+    Claim {
         since: (0, 80, 0),
         what: "the tokens go on over the resumes of a session, and into its forks",
         seen: "0.63 starts at zero, 0.80 does not; fixtures 0.98.0/resume and 0.171.0/fork",

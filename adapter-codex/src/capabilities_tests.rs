@@ -46,6 +46,13 @@ fn each_version_has_its_rules() {
 }
 
 #[test]
+fn a_conversation_is_taken_back_from_the_oldest_version_on_that_was_seen_to_go_on_from_there() {
+    for (version, rewinds) in [("0.62.0", false), ("0.63.0", true), ("0.171.0", true)] {
+        assert_eq!(at(version).rewind, rewinds, "{version}");
+    }
+}
+
+#[test]
 fn an_unknown_version_has_the_newest_rules_unverified() {
     assert_eq!(of(None), at("1.0.0"));
 }

@@ -31,6 +31,12 @@ pub const CLAIMS: &[Claim] = &[
         },
     },
     Claim {
+        since: (1, 1, 65),
+        what: "a branch that was made of a session's rows or files in a state dir is continued",
+        seen: "1.1.65, 1.2.1, 1.15.13 and 1.18.33 see the turns that were kept, and no other",
+        raise: |c| c.rewind = true,
+    },
+    Claim {
         since: (1, 2, 0),
         what: "sessions in SQLite; `import` of a session without messages fails",
         seen: "1.2.1: FOREIGN KEY constraint failed; versions up to 1.15.13 were not tried",

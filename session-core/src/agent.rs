@@ -96,7 +96,8 @@ pub struct AgentCapabilities {
     pub id_on_resume: IdOnResume,
     /// Whether sessions can be forked.
     pub fork: ForkSupport,
-    /// Whether the agent can rewind files or conversation without a person.
+    /// Whether a conversation can be taken back to an earlier prompt without a person: this version continues a
+    /// [branch](crate::SessionCatalog::branch) of it, in a state dir at least.
     pub rewind: bool,
     /// Whether a session can carry a name for people.
     pub names: bool,
