@@ -36,6 +36,14 @@ pub(super) enum Kind {
 }
 
 impl Seen {
+    /// Whether it had several names, and nothing else can be seen to have changed but those. To take one of them away touches
+    /// the times of all.
+    pub(super) fn lost_a_name(&self, now: &Self) -> bool {
+        let [changed, _] = self.times;
+        let then = Self { names: now.names, times: [changed, now.times[1]], ..*self };
+        self.names > 1 && then == *now
+    }
+
     fn of(stat: &Stat) -> Self {
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Kind::File,

@@ -142,9 +142,10 @@ impl Work<'_> {
             }
             Form::File(draft, _) | Form::Link(draft) => draft,
         };
+        let buffer = &mut self.buffer;
         let put = synced.and_then(|()| match made.seen {
             None => hands.put(folder.as_fd(), &draft, task.name()).map(|()| true),
-            Some(seen) if walk::look(hands, folder, task.name())? == Some(seen) => {
+            Some(seen) if is_still(hands, folder, task, seen, buffer)? => {
                 hands.replace(folder.as_fd(), &draft, task.name()).map(|()| true)
             }
             Some(_) => Ok(false),
@@ -174,6 +175,24 @@ impl Made {
             },
             Form::Link(_) => Ok(()),
         }
+    }
+}
+
+/// Whether what was seen stands there unchanged.
+fn is_still(
+    hands: &dyn Hands,
+    folder: &Open,
+    task: &Task,
+    seen: Seen,
+    buffer: &mut Vec<u8>,
+) -> io::Result<bool> {
+    match walk::look(hands, folder, task.name())? {
+        Some(now) if now == seen => Ok(true),
+        // Another name of it was just put back. Its content tells whether that was all.
+        Some(now) if seen.lost_a_name(&now) => {
+            Ok(matches!(look::look(hands, folder, task, buffer)?.is, As::Before))
+        }
+        _ => Ok(false),
     }
 }
 
