@@ -361,6 +361,10 @@ fn a_branch_is_pruned_as_long_as_nobody_went_on_with_it() {
         prune(&stage.1, &order, &made).unwrap_err();
         assert_eq!(stage.tree(), with_more);
     }
+    // As long as it was, with another prompt.
+    let text = String::from_utf8(as_made.clone()).unwrap();
+    fs::write(&made.path, text.replace("a yes", "p yes")).unwrap();
+    prune(&stage.1, &order, &made).unwrap_err();
     fs::write(&made.path, &as_made).unwrap();
     prune(&stage.1, &order, &made).unwrap();
     assert_eq!(stage.tree(), before);

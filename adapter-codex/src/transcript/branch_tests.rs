@@ -6,6 +6,9 @@ use session_core::{EnvMap, NativeId, Seed, SessionQuery, Timestamp, TranscriptFo
 use super::*;
 use crate::CodexTranscripts;
 
+/// The fields that name the session, in whatever record.
+const NAMING: &[&str] = &["id", "session_id", "thread_id"];
+
 const TO: &str = "01a30000-0000-7000-8000-000000000001";
 
 fn format() -> CodexTranscripts {
@@ -63,9 +66,7 @@ fn every_record_becomes_the_branchs_and_says_the_same() {
                 Carried::AsItIs => {
                     // Only words may still name it.
                     assert!(
-                        !own_ids(parsed(line.as_bytes())["type"].as_str().unwrap_or_default())
-                            .iter()
-                            .any(|name| parsed(line.as_bytes())["payload"][*name] == from.as_str()),
+                        NAMING.iter().all(|name| parsed(line.as_bytes())["payload"][*name] != from.as_str()),
                         "{file}: {line}"
                     );
                     continue;
@@ -80,7 +81,7 @@ fn every_record_becomes_the_branchs_and_says_the_same() {
                 before["payload"]["forked_from_id"] = Value::Null;
                 after["payload"]["forked_from_id"] = Value::Null;
             }
-            for name in own_ids(before["type"].as_str().unwrap()) {
+            for name in NAMING {
                 if before["payload"][*name] == from.as_str() {
                     before["payload"][*name] = TO.into();
                 }
