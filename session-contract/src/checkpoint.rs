@@ -225,13 +225,14 @@ macro_rules! __checkpoint_cases {
                 a_folder_with_something_new_is_left, what_somebody_else_made_is_kept;
             back: a_restore_is_taken_back, a_dropped_restore_is_finished, a_dropped_take_is_whole_or_nothing;
             reading: a_content_is_read_as_it_was, a_diff_tells_what_changed, a_list_is_in_order;
-            reopening: what_was_taken_is_there_again, an_id_is_never_used_again, a_failed_take_heals;
+            reopening: what_was_taken_is_there_again, an_id_is_never_used_again, a_failed_take_heals,
+                what_is_taken_at_once_is_whole;
             keys: no_key_sees_anothers, what_was_forgotten_is_gone, forgetting_takes_nothing_from_the_kept,
                 two_trees_are_apart;
             damage: damage_is_never_wrong_content, a_damaged_checkpoint_is_listed_as_such;
             repository: the_top_of_a_tree_is_found, nothing_is_written_by_looking, the_repository_is_as_it_was,
                 hooks_and_filters_do_not_run, the_store_is_private;
-            process: a_private_file_is_private_at_every_moment;
+            process: a_private_file_is_private_at_every_moment, modes_come_back_under_any_umask;
             model: every_walk_ends_as_the_model_says;
         }
     };

@@ -19,6 +19,8 @@ use crate::Scratch;
 const ORDER: &str = "REJOIN_CONTRACT_RESTORE";
 /// No file may be larger: 1 or 2 MiB, as the shell counts.
 const LIMITED: &str = "umask 0; ulimit -c 0; ulimit -f 2048; exec \"$@\"";
+/// Files are made for their owner alone.
+const MASKED: &str = "umask 077; exec \"$@\"";
 /// What only its owner may read.
 const SECRET: &[u8] = b"a secret of three MiB\n";
 
@@ -43,7 +45,7 @@ fn play(subject: &Subject) -> bool {
 }
 
 /// Puts a tree back, in another process if there is one. Whether that came to its end.
-async fn elsewhere(at: &Stage<'_>, work: &Work, (to, from): (&Taken, &Taken)) -> bool {
+async fn elsewhere(at: &Stage<'_>, under: &str, work: &Work, (to, from): (&Taken, &Taken)) -> bool {
     let Some(test) = &at.subject.process else {
         let paths = from.tree.differing(&to.tree);
         at.restore(&key("a"), work, (to, from), &paths).await;
@@ -54,7 +56,7 @@ async fn elsewhere(at: &Stage<'_>, work: &Work, (to, from): (&Taken, &Taken)) ->
     let text = format!("{scratch}\n{}\n{}\n{}\n", work.0.display(), to.id, from.id);
     sure(fs::write(&order, text), &order);
     let mut command = Command::new("sh");
-    command.args(["-c", LIMITED, "sh"]).arg(program).args([test, "--exact"]).env(ORDER, &order);
+    command.args(["-c", under, "sh"]).arg(program).args([test, "--exact"]).env(ORDER, &order);
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
     sure(status, Path::new("sh")).success()
 }
@@ -80,13 +82,14 @@ pub(super) fn a_private_file_is_private_at_every_moment(subject: &Subject) {
     }
     subject.every(async |at| {
         let (work, key) = (at.work(), key("a"));
-        work.write("folder/secret", SECRET.repeat((3 << 20) / SECRET.len()));
+        let bytes = if at.subject.process.is_some() { 3 << 20 } else { 3 << 10 };
+        work.write("folder/secret", SECRET.repeat(bytes / SECRET.len()));
         work.chmod("folder/secret", 0o600);
         let first = at.take(&work, &key).await;
         work.write("folder/secret", "open to all");
         work.chmod("folder/secret", 0o644);
         let second = at.take(&work, &key).await;
-        let ended = elsewhere(&at, &work, (&first, &second)).await;
+        let ended = elsewhere(&at, LIMITED, &work, (&first, &second)).await;
         let mut found = Vec::new();
         secrets(&work.0, &mut found);
         assert!(found.iter().all(|(_, mode)| mode & 0o077 == 0), "open to others: {found:?}");
@@ -97,5 +100,27 @@ pub(super) fn a_private_file_is_private_at_every_moment(subject: &Subject) {
         third.tree.assert_is(&wanted.tree, "after the process was stopped");
         at.back(&key, &work, &first).await;
         at.back(&key, &work, &second).await;
+    });
+}
+
+/// The umask of the process has no say in what comes back (BR-081).
+pub(super) fn modes_come_back_under_any_umask(subject: &Subject) {
+    subject.every(async |at| {
+        let (work, key) = (at.work(), key("a"));
+        let files = [("run.sh", 0o755), ("key.txt", 0o600), ("doc.md", 0o644), ("all", 0o666)];
+        for (path, mode) in files {
+            work.write(path, path);
+            work.chmod(path, mode);
+        }
+        work.folder("open");
+        work.chmod("open", 0o777);
+        let first = at.take(&work, &key).await;
+        for (path, _) in files {
+            work.remove(path);
+        }
+        work.remove("open");
+        let second = at.take(&work, &key).await;
+        assert!(elsewhere(&at, MASKED, &work, (&first, &second)).await, "it did not come to its end");
+        work.tree().assert_is(&first.tree, "after a restore under another umask");
     });
 }

@@ -2,12 +2,14 @@
 
 use std::fs;
 
-use session_core::TakeOrder;
+use session_core::error::CheckpointErrorKind;
+use session_core::{CheckpointId, Checkpointer, SessionKey, TakeOrder, Timestamp};
 
 use super::Subject;
 use super::covers::rich;
-use super::stage::{key, label};
+use super::stage::{Taken, answer, key, label, new_id};
 use super::tree::{assert_told, sure};
+use super::work::Work;
 
 /// A store that is opened again knows everything, and goes on.
 pub(super) fn what_was_taken_is_there_again(subject: &Subject) {
@@ -25,7 +27,7 @@ pub(super) fn what_was_taken_is_there_again(subject: &Subject) {
         // Another handle sees what this one takes.
         let third = at.take(&work, &key).await;
         let other = at.another().await;
-        let listed = super::stage::answer(other.list(&key).await);
+        let listed = answer(other.list(&key).await);
         assert_eq!(listed.last().map(|last| last.id), Some(third.id));
         let at = at.reopened().await;
         at.back(&key, &work, &second).await;
@@ -46,7 +48,7 @@ pub(super) fn an_id_is_never_used_again(subject: &Subject) {
                 TakeOrder { id: first.id, label: &label, at: at.now(), folder: &work.0, changed: None };
             assert!(at.engine().take(&order).await.is_err(), "{key} was given an id that is taken");
         }
-        assert_eq!(at.list(&own).await, [first.checkpoint.clone()]);
+        assert_eq!(at.list(&own).await, std::slice::from_ref(&first.checkpoint));
         assert_eq!(at.list(&key("b")).await, []);
         let second = at.take(&work, &own).await;
         assert_eq!(at.read(&own, &first, "a").await.as_deref(), Some(&b"one"[..]));
@@ -79,6 +81,47 @@ pub(super) fn a_failed_take_heals(subject: &Subject) {
         at.back(&key, &work, &second).await;
         for taken in failed.iter() {
             at.back(&key, &work, taken).await;
+        }
+    });
+}
+
+/// Takes some, each as soon as nobody else works on the tree.
+async fn some(engine: &dyn Checkpointer, work: &Work, key: &SessionKey) -> Vec<CheckpointId> {
+    let (mut ids, label) = (Vec::new(), label(key));
+    while ids.len() < 4 {
+        let at = Timestamp::from_millis(1_800_000_000_000 + ids.len() as i64);
+        let order = TakeOrder { id: new_id(), label: &label, at, folder: &work.0, changed: None };
+        match engine.take(&order).await {
+            Err(error) if error.kind() == CheckpointErrorKind::Unavailable => tokio::task::yield_now().await,
+            taken => ids.push(answer(taken).id),
+        }
+    }
+    ids
+}
+
+/// Two that take checkpoints of one tree at once, each on a handle of its own, are in nobody's way.
+pub(super) fn what_is_taken_at_once_is_whole(subject: &Subject) {
+    subject.every(async |at| {
+        let (work, keys) = (rich(&at), [key("a"), key("b")]);
+        let handles = [at.another().await, at.another().await, at.another().await];
+        let (one, two, three) = tokio::join!(
+            some(&*handles[0], &work, &keys[0]),
+            some(&*handles[1], &work, &keys[1]),
+            some(&*handles[2], &work, &keys[0]),
+        );
+        let tree = work.tree();
+        work.remove("src");
+        work.write("a.txt", "changed");
+        for (key, ids) in [(&keys[0], [one, three].concat()), (&keys[1], two)] {
+            let listed = at.list(key).await;
+            assert_eq!(listed.len(), ids.len());
+            for id in ids {
+                let checkpoint = listed.iter().find(|listed| listed.id == id).cloned();
+                let checkpoint = checkpoint.unwrap_or_else(|| panic!("{id} is not listed"));
+                let taken = Taken { id, tree: tree.clone(), checkpoint };
+                let from = at.back(key, &work, &taken).await;
+                at.back(key, &work, &from).await;
+            }
         }
     });
 }

@@ -23,7 +23,7 @@ impl Work {
     pub(super) fn repository(at: PathBuf) -> Self {
         let work = Self::plain(at);
         for folder in ["objects", "refs/heads", "refs/tags", "info"] {
-            work.folder(&format!(".git/{folder}"));
+            work.folder(format!(".git/{folder}"));
         }
         work.write(".git/HEAD", "ref: refs/heads/main\n");
         work.write(".git/config", "[core]\n\trepositoryformatversion = 0\n\tbare = false\n");
@@ -33,11 +33,11 @@ impl Work {
     /// A linked work tree of this repository.
     pub(super) fn linked(&self, at: PathBuf) -> Self {
         let (linked, name) = (Self::plain(at), "linked");
-        let (link, own) = (linked.at(".git"), self.at(&format!(".git/worktrees/{name}")));
-        self.write(&format!(".git/worktrees/{name}/HEAD"), "ref: refs/heads/linked\n");
-        self.write(&format!(".git/worktrees/{name}/commondir"), "../..\n");
-        self.write(&format!(".git/worktrees/{name}/gitdir"), &format!("{}\n", link.display()));
-        linked.write(".git", &format!("gitdir: {}\n", own.display()));
+        let (link, own) = (linked.at(".git"), self.at(format!(".git/worktrees/{name}")));
+        self.write(format!(".git/worktrees/{name}/HEAD"), "ref: refs/heads/linked\n");
+        self.write(format!(".git/worktrees/{name}/commondir"), "../..\n");
+        self.write(format!(".git/worktrees/{name}/gitdir"), format!("{}\n", link.display()));
+        linked.write(".git", format!("gitdir: {}\n", own.display()));
         linked
     }
 

@@ -75,6 +75,23 @@ fn subject(flaw: Flaw) -> Subject {
         .always_the_same()
 }
 
+/// Cases that take long: each is tried on the mutants that are meant for it alone.
+const LONG: &[&str] = &[
+    "forgetting_takes_nothing_from_the_kept",
+    "a_dropped_restore_is_finished",
+    "a_dropped_take_is_whole_or_nothing",
+    "damage_is_never_wrong_content",
+    "the_repository_is_as_it_was",
+    "hooks_and_filters_do_not_run",
+    "every_walk_ends_as_the_model_says",
+];
+
+fn caught(flaw: Flaw, meant: &str) -> Vec<&'static str> {
+    let subject = subject(flaw);
+    let tried = CHECKPOINT_CASES.iter().filter(|case| case.name() == meant || !LONG.contains(&case.name()));
+    tried.flat_map(|case| failures(std::slice::from_ref(case), &subject)).collect()
+}
+
 fn cases(names: &[&str]) -> Vec<&'static Case<Subject>> {
     CHECKPOINT_CASES.iter().filter(|case| names.contains(&case.name())).collect()
 }
@@ -118,7 +135,7 @@ fn every_broken_checkpointer_is_caught() {
     let outcome = |(mutant, meant, flaw): &(&str, &'static str, Flaw)| Outcome {
         mutant: (*mutant).to_owned(),
         meant,
-        caught: failures(CHECKPOINT_CASES, &subject(*flaw)),
+        caught: caught(*flaw, meant),
     };
     let (half, rest) = MUTANTS.split_at(MUTANTS.len() / 2);
     let mut outcomes: Vec<_> = std::thread::scope(|scope| {

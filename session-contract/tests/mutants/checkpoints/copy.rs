@@ -114,6 +114,10 @@ impl CopyCheckpointer {
                 let text = |path: PathBuf| PathBuf::from(path.to_string_lossy().into_owned());
                 state = state.into_iter().map(|(path, entry)| (text(path), entry)).collect();
             }
+            Flaw::FoldsPaths => {
+                let fold = |path: PathBuf| path.to_str().map(|p| p.to_lowercase().into()).unwrap_or(path);
+                state = state.into_iter().map(|(path, entry)| (fold(path), entry)).collect();
+            }
             Flaw::TrimsNames => {
                 let trim = |path: PathBuf| path.to_str().map(|path| path.trim().into()).unwrap_or(path);
                 state = state.into_iter().map(|(path, entry)| (trim(path), entry)).collect();
@@ -167,6 +171,21 @@ impl CopyCheckpointer {
     }
 }
 
+impl CopyCheckpointer {
+    /// Finishes what was cut off.
+    async fn finish(&self, top: &Path) -> Result<Vec<Recovered>> {
+        let mut recovered = Vec::new();
+        for (journal, cut) in self.shelf.cut_off(top) {
+            let [from, to] = self.both(&cut.key, cut.from, cut.to)?;
+            let restore = Restore { of: self, top, from: &from, to: &to, step: cut.step, again: true };
+            let restored = restore.run(&cut.paths).await;
+            self.shelf.end(&journal);
+            recovered.push(Recovered::new(cut.key, cut.step, cut.to, cut.from, restored));
+        }
+        Ok(recovered)
+    }
+}
+
 #[async_trait]
 impl Checkpointer for CopyCheckpointer {
     async fn root_of(&self, folder: &Path) -> Result<PathBuf> {
@@ -176,7 +195,8 @@ impl Checkpointer for CopyCheckpointer {
     async fn take(&self, order: &TakeOrder<'_>) -> Result<Checkpoint> {
         self.reachable("take")?;
         let top = self.top(order.folder)?;
-        self.recover(&top).await?;
+        let _alone = self.shelf.lock().await?;
+        self.finish(&top).await?;
         let key = &order.label.key;
         if self.shelf.find_any(order.id).is_some() && !self.is(Flaw::UsesIdsAgain) {
             return Err(error(Other, "take", &top).with_detail("this id is taken"));
@@ -262,7 +282,8 @@ impl Checkpointer for CopyCheckpointer {
     async fn restore(&self, order: &RestoreOrder<'_>) -> Result<Restored> {
         self.reachable("restore")?;
         let top = self.top(order.folder)?;
-        self.recover(&top).await?;
+        let _alone = self.shelf.lock().await?;
+        self.finish(&top).await?;
         let [from, to] = self.both(order.key, order.from, order.to)?;
         let (checkpoint, _) = self.load(order.key, order.to)?;
         if checkpoint.root != PathText::new(&top) && !self.is(Flaw::MixesTrees) {
@@ -278,15 +299,8 @@ impl Checkpointer for CopyCheckpointer {
     async fn recover(&self, folder: &Path) -> Result<Vec<Recovered>> {
         self.reachable("recover")?;
         let top = self.top(folder)?;
-        let mut recovered = Vec::new();
-        for (journal, cut) in self.shelf.cut_off(&top) {
-            let [from, to] = self.both(&cut.key, cut.from, cut.to)?;
-            let restore = Restore { of: self, top: &top, from: &from, to: &to, step: cut.step, again: true };
-            let restored = restore.run(&cut.paths).await;
-            self.shelf.end(&journal);
-            recovered.push(Recovered::new(cut.key, cut.step, cut.to, cut.from, restored));
-        }
-        Ok(recovered)
+        let _alone = self.shelf.lock().await?;
+        self.finish(&top).await
     }
 
     async fn forget(&self, key: &SessionKey, which: Forget<'_>) -> Result<Dropped> {

@@ -3,7 +3,7 @@
 //! A folder that is there is a whole checkpoint: it is made under another name, and renamed when all is in it.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::Write as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -106,6 +106,21 @@ impl Shelf {
 
     pub(super) fn reach(&self) -> std::io::Result<()> {
         self.folder(&self.dir)
+    }
+
+    /// Waits until nobody else works on trees.
+    pub(super) async fn lock(&self) -> Result<File> {
+        let path = self.dir.join("lock");
+        let failed = |cause: std::io::Error| error(kind_of(&cause), "lock", &path).with_source(cause);
+        let file = File::options().create(true).append(true).mode(0o600).open(&path).map_err(failed)?;
+        while !self.is(Flaw::WaitsForNobody) {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => tokio::task::yield_now().await,
+                Err(TryLockError::Error(cause)) => return Err(failed(cause)),
+            }
+        }
+        Ok(file)
     }
 
     fn of(&self, key: &SessionKey) -> PathBuf {

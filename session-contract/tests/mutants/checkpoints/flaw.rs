@@ -66,6 +66,7 @@ flaws! {
     ForgetsOnReopen = "forgets when it is opened again", what_was_taken_is_there_again;
     UsesIdsAgain = "writes over a checkpoint of the same id", an_id_is_never_used_again;
     StaysBroken = "stays broken after a failure", a_failed_take_heals;
+    WaitsForNobody = "clears away what another one is about to keep", what_is_taken_at_once_is_whole;
     SharesKeys = "has one list for all keys", no_key_sees_anothers;
     FoldsKeys = "folds case of keys", no_key_sees_anothers;
     ReadsAnyId = "reads any id for any key", no_key_sees_anothers;
@@ -84,5 +85,8 @@ flaws! {
     WritesInTheTree = "writes in the tree when it takes a checkpoint", nothing_is_written_by_looking;
     WritesInGit = "writes a ref of its own in .git", the_repository_is_as_it_was;
     AsksGit = "asks git what changed", hooks_and_filters_do_not_run;
+    LeavesFolderModes = "leaves the mode of a folder that is there", modes_come_back;
+    FoldsPaths = "folds case of paths", every_walk_ends_as_the_model_says;
+    LeavesModesToTheUmask = "leaves modes to the umask", modes_come_back_under_any_umask;
     OpensItsStore = "opens its store to others", the_store_is_private;
 }

@@ -188,6 +188,8 @@ impl Restore<'_> {
             NodeKind::Folder => {
                 if !full.is_dir() {
                     fs::create_dir(full)?;
+                } else if self.is(Flaw::LeavesFolderModes) {
+                    return Ok(());
                 }
                 fs::set_permissions(full, mode)
             }
@@ -200,10 +202,19 @@ impl Restore<'_> {
                 fs::set_permissions(full, mode)
             }
             NodeKind::File => {
-                let first = if self.of.wide { 0o666 } else { 0o600 };
+                let umask = self.is(Flaw::LeavesModesToTheUmask);
+                let first = if umask {
+                    to.mode
+                } else if self.of.wide {
+                    0o666
+                } else {
+                    0o600
+                };
                 let mut file = File::options().write(true).create_new(true).mode(first).open(&temporary)?;
                 file.write_all(content)?;
-                file.set_permissions(mode)?;
+                if !umask {
+                    file.set_permissions(mode)?;
+                }
                 fs::rename(&temporary, full)?;
                 if self.is(Flaw::RewritesNeighbours) {
                     rewrite(folder)?;
