@@ -11,7 +11,7 @@ use session_core::LeftOutWhy;
 use crate::handle::{self, Sort, Stamp};
 use crate::node::What;
 use crate::object::{Hash, Kind, PIECE};
-use crate::scan::{Found, Harvest, State, unseen};
+use crate::scan::{Found, Harvest, Missed, State};
 use crate::trouble::{Outcome, Trouble};
 
 /// A file that changes is read so many times before it is left out.
@@ -152,7 +152,7 @@ impl Order {
         let folder = match handle::below(top, &self.path) {
             Ok(folder) => folder,
             Err(error) => {
-                let content = failed(&error);
+                let content = failed(&self.path, error)?;
                 done.extend(self.items.iter().map(|item| (self.folder, item.at, content)));
                 return Ok(());
             }
@@ -168,8 +168,13 @@ impl Order {
     }
 }
 
-fn failed(error: &io::Error) -> Content {
-    unseen(error).map_or(Ok(State::Gone), Err)
+/// What became of something that could not be read.
+fn failed(path: &[u8], error: io::Error) -> Outcome<Content> {
+    match Missed::from(error) {
+        Missed::Gone => Ok(Ok(State::Gone)),
+        Missed::Out(why) => Ok(Err(why)),
+        Missed::Failed(error) => Err(Trouble::io(handle::path(path))(error)),
+    }
 }
 
 fn link(folder: &OwnedFd, name: &[u8], put: &mut impl FnMut(Piece) -> Outcome<()>) -> Outcome<Content> {
@@ -185,7 +190,7 @@ fn link(folder: &OwnedFd, name: &[u8], put: &mut impl FnMut(Piece) -> Outcome<()
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 return Ok(Err(LeftOutWhy::Unsteady));
             }
-            Err(error) => return Ok(failed(&error)),
+            Err(error) => return failed(name, error),
         };
         if before.sort == Sort::Link && before.stamp == after.stamp {
             let hash = Hash::of(Kind::Piece, &target);
@@ -207,7 +212,7 @@ fn file(
         let opened = handle::file(folder, name).and_then(|file| Ok((handle::look_at(&file)?, file)));
         let (before, mut file) = match opened {
             Ok(opened) => opened,
-            Err(error) => return Ok(failed(&error)),
+            Err(error) => return failed(name, error),
         };
         if before.sort != Sort::File {
             return Ok(Err(LeftOutWhy::Unsteady));
@@ -217,11 +222,11 @@ fn file(
         }
         let read = match pieces(&mut file, before.stamp.size, put)? {
             Ok(read) => read,
-            Err(error) => return Ok(failed(&error)),
+            Err(error) => return failed(name, error),
         };
         let after = match handle::look_at(&file) {
             Ok(after) => after.stamp,
-            Err(error) => return Ok(failed(&error)),
+            Err(error) => return failed(name, error),
         };
         if let (Some(content), true) = (read, before.stamp == after) {
             let what = What::File { mode: after.mode(), bytes: after.size, content };

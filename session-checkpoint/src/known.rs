@@ -14,7 +14,7 @@ use crate::handle::{self, Look};
 use crate::node::{Entry, What};
 use crate::object::Hash;
 use crate::rules::{Judgement, Rules};
-use crate::scan::{Item, Scan, Scanned, State};
+use crate::scan::{Item, Missed, Scan, Scanned, State};
 use crate::tree;
 use crate::trouble::{Outcome, Trouble};
 
@@ -149,26 +149,30 @@ impl Known<'_, '_> {
                 return Ok(Some(State::Child(child, before)));
             }
         }
-        let state = self.whole(way, name, &path);
         self.looked.push(path.clone());
-        Ok(state.unwrap_or_else(|why| {
-            self.scan.leave_out(path, why);
-            Some(State::Other)
-        }))
+        match self.whole(way, name, &path) {
+            Ok(state) => Ok(Some(state)),
+            Err(Missed::Gone) => Ok(None),
+            Err(Missed::Out(why)) => {
+                self.scan.leave_out(path, why);
+                Ok(Some(State::Other))
+            }
+            Err(Missed::Failed(error)) => Err(Trouble::io(self.scan.root.join(handle::path(&path)))(error)),
+        }
     }
 
     /// Looks at what stands there, and orders what is below it.
-    fn whole(&self, way: &Way, name: &[u8], path: &[u8]) -> Result<Option<State>, LeftOutWhy> {
-        let Some(mut state) = self.scan.entry(&way.handle, name, None)? else { return Ok(None) };
+    fn whole(&self, way: &Way, name: &[u8], path: &[u8]) -> Result<State, Missed> {
+        let mut state = self.scan.entry(&way.handle, name, None)?;
         let is_folder = matches!(state, State::Child(..));
         let judgement = way.rules.judge(&way.path, name, is_folder);
         if judgement == Judgement::Out {
-            return Err(LeftOutWhy::Ignored);
+            return Err(Missed::Out(LeftOutWhy::Ignored));
         }
         if let State::Child(number, _) = &mut state {
             // What cannot be opened is left out when its turn comes.
             *number = self.scan.order(path.to_vec(), way.rules.for_child(judgement));
         }
-        Ok(Some(state))
+        Ok(state)
     }
 }

@@ -217,11 +217,20 @@ impl<'a> Scan<'a> {
             work.busy += 1;
             drop(work);
             let mut out = Vec::new();
-            let (found, children) = self.folder(&job, &mut out).unwrap_or_else(|why| {
-                out.extend(why.map(|why| (job.path.clone(), why)));
-                (if out.is_empty() { Found::Gone } else { Found::Out }, Vec::new())
-            });
+            let looked = self.folder(&job, &mut out);
             work = self.work();
+            let (found, children) = match looked {
+                Ok(looked) => looked,
+                Err(Missed::Gone) => (Found::Gone, Vec::new()),
+                Err(Missed::Out(why)) => {
+                    out.push((job.path.clone(), why));
+                    (Found::Out, Vec::new())
+                }
+                Err(Missed::Failed(error)) => {
+                    work.trouble = Some(Trouble::io(self.root.join(handle::path(&job.path)))(error));
+                    (Found::Out, Vec::new())
+                }
+            };
             work.left_out.append(&mut out);
             self.settle(&mut work, job.number, found, children);
             work.busy -= 1;
@@ -254,20 +263,20 @@ impl<'a> Scan<'a> {
         work.found[at as usize] = Some(found);
     }
 
-    /// Looks at a folder. An error says why it is left out; `None`: it is gone.
+    /// Looks at a folder.
     fn folder(
         &self,
         job: &Job,
         out: &mut Vec<(Vec<u8>, LeftOutWhy)>,
-    ) -> Result<(Found<'a>, Vec<Job>), Option<LeftOutWhy>> {
+    ) -> Result<(Found<'a>, Vec<Job>), Missed> {
         let handle = match &job.parent {
             Some((parent, at)) => handle::folder(parent, &job.path[*at..]),
             None => handle::below(&self.top, &job.path),
         };
-        let handle = Arc::new(handle.map_err(|error| unseen(&error))?);
-        let look = handle::look_at(&handle).map_err(|error| unseen(&error))?;
+        let handle = Arc::new(handle?);
+        let look = handle::look_at(&*handle)?;
         if let Some(why) = self.foreign(&look) {
-            return Err(Some(why));
+            return Err(Missed::Out(why));
         }
         let row = self.rows.get(&job.path).and_then(|row| Seen::decoded(row));
         let row = row.filter(|row| row.dev == look.dev);
@@ -275,7 +284,7 @@ impl<'a> Scan<'a> {
         let names: Vec<Cow<'a, [u8]>> = match listed {
             Some(row) => row.entries.iter().map(|entry| Cow::Borrowed(entry.name)).collect(),
             None => {
-                let names = handle::names(&handle).map_err(|error| unseen(&error))?;
+                let names = handle::names(&*handle)?;
                 names.into_iter().map(Cow::Owned).collect()
             }
         };
@@ -293,12 +302,13 @@ impl<'a> Scan<'a> {
                 None => row.as_ref().and_then(|row| row.get(&name)).map(|entry| entry.kind),
             };
             let mut state = match self.entry(&handle, &name, before) {
-                Ok(None) => {
+                Ok(state) => state,
+                Err(Missed::Gone) => {
                     same = false;
                     continue;
                 }
-                Ok(Some(state)) => state,
-                Err(why) => {
+                Err(failed @ Missed::Failed(_)) => return Err(failed),
+                Err(Missed::Out(why)) => {
                     out.push((handle::join(&job.path, &name), why));
                     State::Other
                 }
@@ -338,34 +348,31 @@ impl<'a> Scan<'a> {
         Ok((Found::Folder(scanned), children))
     }
 
-    /// What stands under a name. `None`: nothing any more.
+    /// What stands under a name.
     pub(crate) fn entry(
         &self,
         folder: &OwnedFd,
         name: &[u8],
         before: Option<SeenKind>,
-    ) -> Result<Option<State>, LeftOutWhy> {
+    ) -> Result<State, Missed> {
         if name == b".git" {
-            return Err(LeftOutWhy::GitDir);
+            return Err(Missed::Out(LeftOutWhy::GitDir));
         }
-        let look = match handle::look(folder.as_fd(), name) {
-            Ok(look) => look,
-            Err(error) => return unseen(&error).map_or(Ok(None), Err),
-        };
+        let look = handle::look(folder.as_fd(), name)?;
         if let Some(why) = self.foreign(&look) {
-            return Err(why);
+            return Err(Missed::Out(why));
         }
         match (look.sort, before) {
-            (Sort::Special, _) => Err(LeftOutWhy::Special),
-            (Sort::Folder, Some(SeenKind::Folder(what))) => Ok(Some(State::Child(0, Some(what)))),
-            (Sort::Folder, _) => Ok(Some(State::Child(0, None))),
+            (Sort::Special, _) => Err(Missed::Out(LeftOutWhy::Special)),
+            (Sort::Folder, Some(SeenKind::Folder(what))) => Ok(State::Child(0, Some(what))),
+            (Sort::Folder, _) => Ok(State::Child(0, None)),
             (Sort::File, _) if look.stamp.size > self.limits.file_bytes => {
-                Err(LeftOutWhy::TooLarge { bytes: look.stamp.size })
+                Err(Missed::Out(LeftOutWhy::TooLarge { bytes: look.stamp.size }))
             }
             (Sort::File | Sort::Link, Some(SeenKind::Kept(Some(stamp), what))) if stamp == look.stamp => {
-                Ok(Some(State::Kept(stamp, what)))
+                Ok(State::Kept(stamp, what))
             }
-            (Sort::File | Sort::Link, _) => Ok(Some(State::Read(look.stamp, look.sort))),
+            (Sort::File | Sort::Link, _) => Ok(State::Read(look.stamp, look.sort)),
         }
     }
 
@@ -382,13 +389,26 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).expect("a tree has fewer folders than a file system has inodes")
 }
 
-/// Why something that could not be looked at is left out; `None`: it is gone.
-pub(crate) fn unseen(error: &io::Error) -> Option<LeftOutWhy> {
-    match Errno::from_io_error(error) {
-        Some(Errno::NOENT) => None,
-        // A folder became something else.
-        Some(Errno::NOTDIR | Errno::LOOP) => Some(LeftOutWhy::Unsteady),
-        _ => Some(LeftOutWhy::Unreadable),
+/// Why something was not looked at.
+#[derive(Debug)]
+pub(crate) enum Missed {
+    /// It is gone.
+    Gone,
+    /// It is left out.
+    Out(LeftOutWhy),
+    /// This process lacks what it takes: nothing can be said of the tree.
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Missed {
+    fn from(error: io::Error) -> Self {
+        match Errno::from_io_error(&error) {
+            Some(Errno::NOENT) => Self::Gone,
+            // A folder became something else.
+            Some(Errno::NOTDIR | Errno::LOOP) => Self::Out(LeftOutWhy::Unsteady),
+            Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => Self::Failed(error),
+            _ => Self::Out(LeftOutWhy::Unreadable),
+        }
     }
 }
 
