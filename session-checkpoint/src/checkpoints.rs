@@ -18,6 +18,7 @@ use session_core::{
 use crate::database::{self, Kept};
 use crate::place::Tree;
 use crate::pool::{Lent, Pool};
+use crate::rules::KnownLists;
 use crate::trouble::{Outcome, Trouble};
 use crate::{diff, forget, health, limits, object, restore, take, tree};
 
@@ -55,6 +56,7 @@ pub struct FsCheckpoints {
     pub(crate) homes: Vec<PathBuf>,
     pub(crate) keep_latest: Option<NonZeroU32>,
     pool: Arc<Pool>,
+    pub(crate) known_lists: Arc<KnownLists>,
     /// The home of this user, once somebody asked.
     user_home: Arc<OnceLock<Option<PathBuf>>>,
 }
@@ -70,6 +72,7 @@ impl FsCheckpoints {
             homes: Vec::new(),
             keep_latest: None,
             pool: Arc::default(),
+            known_lists: Arc::default(),
             user_home: Arc::default(),
         }
     }

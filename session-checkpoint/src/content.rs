@@ -58,9 +58,10 @@ pub(crate) fn read_all(
 }
 
 /// What has to be read in one folder.
-struct Order {
+struct Order<'s> {
     folder: usize,
-    path: Vec<u8>,
+    path: &'s [u8],
+    open: Option<&'s OwnedFd>,
     items: Vec<Wanted>,
 }
 
@@ -71,7 +72,7 @@ struct Wanted {
     sort: Sort,
 }
 
-fn orders(harvest: &Harvest<'_>) -> Vec<Order> {
+fn orders<'s>(harvest: &'s Harvest<'_>) -> Vec<Order<'s>> {
     let mut orders = Vec::new();
     for (folder, found) in harvest.found.iter().enumerate() {
         let Found::Folder(scanned) = found else { continue };
@@ -81,7 +82,7 @@ fn orders(harvest: &Harvest<'_>) -> Vec<Order> {
         });
         let items: Vec<_> = wanted.collect();
         if !items.is_empty() {
-            orders.push(Order { folder, path: scanned.path.clone(), items });
+            orders.push(Order { folder, path: &scanned.path, open: scanned.handle.as_ref(), items });
         }
     }
     orders
@@ -91,7 +92,7 @@ type Done = Vec<(usize, usize, Content)>;
 
 /// Reads on threads, while this one writes.
 fn apart(
-    orders: &[Order],
+    orders: &[Order<'_>],
     top: &OwnedFd,
     limit: u64,
     mut put: impl FnMut(Piece) -> Outcome<()>,
@@ -141,7 +142,7 @@ fn apart(
     })
 }
 
-impl Order {
+impl Order<'_> {
     fn read(
         &self,
         top: &OwnedFd,
@@ -149,18 +150,22 @@ impl Order {
         put: &mut impl FnMut(Piece) -> Outcome<()>,
         done: &mut Done,
     ) -> Outcome<()> {
-        let folder = match handle::below(top, &self.path) {
-            Ok(folder) => folder,
+        let opened;
+        let folder = match self.open.map_or_else(|| handle::below(top, self.path).map(Some), |_| Ok(None)) {
+            Ok(folder) => {
+                opened = folder;
+                opened.as_ref().or(self.open).expect("it was open, or is now")
+            }
             Err(error) => {
-                let content = failed(&self.path, error)?;
+                let content = failed(self.path, error)?;
                 done.extend(self.items.iter().map(|item| (self.folder, item.at, content)));
                 return Ok(());
             }
         };
         for item in &self.items {
             let content = match item.sort {
-                Sort::Link => link(&folder, &item.name, put)?,
-                _ => file(&folder, &item.name, limit, put)?,
+                Sort::Link => link(folder, &item.name, put)?,
+                _ => file(folder, &item.name, limit, put)?,
             };
             done.push((self.folder, item.at, content));
         }

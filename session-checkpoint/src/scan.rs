@@ -34,6 +34,8 @@ pub(crate) struct Scanned<'a> {
     pub(crate) same: Option<(Hash, u64, u64)>,
     /// Whether what was seen of it is to be written.
     pub(crate) row: bool,
+    /// Where it is still open.
+    pub(crate) handle: Option<OwnedFd>,
 }
 
 /// Something in it.
@@ -79,7 +81,6 @@ pub(crate) struct Scan<'a> {
     /// Device and inode of the place of our store.
     pub(crate) ours: Option<(u64, u64)>,
     pub(crate) limits: CheckpointLimits,
-    pub(crate) rows: &'a Rows,
     files: AtomicU64,
     work: Mutex<Work<'a>>,
     ready: Condvar,
@@ -140,20 +141,20 @@ impl Harvest<'_> {
 }
 
 impl<'a> Scan<'a> {
-    pub(crate) fn new(
-        root: PathBuf,
-        ours: Option<(u64, u64)>,
-        limits: CheckpointLimits,
-        rows: &'a Rows,
-    ) -> Outcome<Self> {
+    pub(crate) fn new(root: PathBuf, ours: Option<(u64, u64)>, limits: CheckpointLimits) -> Outcome<Self> {
         let top = handle::top(&root).map_err(Trouble::io(&root))?;
         let dev = handle::look_at(&top).map_err(Trouble::io(&root))?.dev;
         let (files, work, ready) = (AtomicU64::new(0), Mutex::default(), Condvar::new());
-        Ok(Self { root, top, dev, ours, limits, rows, files, work, ready })
+        Ok(Self { root, top, dev, ours, limits, files, work, ready })
     }
 
     fn work(&self) -> MutexGuard<'_, Work<'a>> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The paths of the folders that were ordered.
+    pub(crate) fn ordered(&self) -> Vec<Vec<u8>> {
+        self.work().todo.iter().map(|job| job.path.clone()).collect()
     }
 
     /// Puts a folder on the list of those to look at.
@@ -173,9 +174,9 @@ impl<'a> Scan<'a> {
     }
 
     /// Puts an item into a folder that was [added](Self::add).
-    pub(crate) fn fill(&self, folder: u32, items: Vec<Item<'a>>) {
+    pub(crate) fn fill(&self, folder: u32, items: Vec<Item<'a>>, handle: Option<OwnedFd>) {
         if let Some(Some(Found::Folder(folder))) = self.work().found.get_mut(folder as usize) {
-            folder.items = items;
+            (folder.items, folder.handle) = (items, handle);
         }
     }
 
@@ -183,14 +184,14 @@ impl<'a> Scan<'a> {
         self.work().left_out.push((path, why));
     }
 
-    /// Looks at all that was ordered, and at what is below it.
-    pub(crate) fn run(self) -> Outcome<Harvest<'a>> {
+    /// Looks at all that was ordered, and at what is below it; `rows` is what was seen of that.
+    pub(crate) fn run(self, rows: &'a Rows) -> Outcome<Harvest<'a>> {
         if !self.work().todo.is_empty() {
             std::thread::scope(|scope| {
                 for _ in 1..THREADS {
-                    scope.spawn(|| self.labour());
+                    scope.spawn(|| self.labour(rows));
                 }
-                self.labour();
+                self.labour(rows);
             });
         }
         let work = self.work.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -201,7 +202,7 @@ impl<'a> Scan<'a> {
         Ok(Harvest { found, left_out: work.left_out })
     }
 
-    fn labour(&self) {
+    fn labour(&self, rows: &'a Rows) {
         let mut work = self.work();
         loop {
             if work.trouble.is_some() {
@@ -217,7 +218,7 @@ impl<'a> Scan<'a> {
             work.busy += 1;
             drop(work);
             let mut out = Vec::new();
-            let looked = self.folder(&job, &mut out);
+            let looked = self.folder(&job, rows, &mut out);
             work = self.work();
             let (found, children) = match looked {
                 Ok(looked) => looked,
@@ -267,6 +268,7 @@ impl<'a> Scan<'a> {
     fn folder(
         &self,
         job: &Job,
+        rows: &'a Rows,
         out: &mut Vec<(Vec<u8>, LeftOutWhy)>,
     ) -> Result<(Found<'a>, Vec<Job>), Missed> {
         let handle = match &job.parent {
@@ -278,7 +280,7 @@ impl<'a> Scan<'a> {
         if let Some(why) = self.foreign(&look) {
             return Err(Missed::Out(why));
         }
-        let row = self.rows.get(&job.path).and_then(|row| Seen::decoded(row));
+        let row = rows.get(&job.path).and_then(|row| Seen::decoded(row));
         let row = row.filter(|row| row.dev == look.dev);
         let listed = row.as_ref().filter(|row| row.stamp == Some(look.stamp));
         let names: Vec<Cow<'a, [u8]>> = match listed {
@@ -344,7 +346,7 @@ impl<'a> Scan<'a> {
         same &= listed.is_some_and(|row| row.rules == digest && row.ignoring == ignoring);
         let same = listed.filter(|_| same).map(|row| (row.list, row.files, row.bytes));
         let path = job.path.clone();
-        let scanned = Scanned { path, look, rules: digest, ignoring, items, same, row: true };
+        let scanned = Scanned { path, look, rules: digest, ignoring, items, same, row: true, handle: None };
         Ok((Found::Folder(scanned), children))
     }
 
