@@ -8,10 +8,10 @@ use std::sync::mpsc;
 
 use session_core::LeftOutWhy;
 
+use crate::found::{Found, Harvest, Missed, State};
 use crate::handle::{self, Sort, Stamp};
 use crate::node::What;
 use crate::object::{Hash, Kind, PIECE};
-use crate::scan::{Found, Harvest, Missed, State};
 use crate::trouble::{Outcome, Trouble};
 
 /// A file that changes is read so many times before it is left out.
@@ -271,5 +271,45 @@ fn pieces(
             put((Kind::Pieces, hash, list))?;
             return Ok(Ok(Some(hash)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write as _;
+
+    use session_core::LeftOutWhy;
+
+    use super::{PIECE, State, TRIES, What, file, handle};
+
+    /// Reads a file to which something is added after each of its first pieces, up to so many times.
+    fn read(disturbed: usize) -> (Result<State, LeftOutWhy>, usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, vec![1; PIECE + 1]).unwrap();
+        let mut times = 0;
+        let read = file(&handle::top(folder.path()).unwrap(), b"f", u64::MAX, &mut |(_, _, data)| {
+            if data.len() == PIECE && times < disturbed {
+                times += 1;
+                fs::File::options().append(true).open(&path).unwrap().write_all(b"more").unwrap();
+            }
+            Ok(())
+        });
+        (read.unwrap(), times)
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_read_is_read_again() {
+        let (read, _) = read(TRIES - 1);
+        let Ok(State::Kept(_, What::File { bytes, .. })) = read else { panic!("{read:?}") };
+        assert_eq!(bytes, (PIECE + 1 + (TRIES - 1) * 4) as u64);
+    }
+
+    #[test]
+    fn a_file_that_never_rests_is_left_out() {
+        let (read, times) = read(usize::MAX);
+        assert_eq!(read.unwrap_err(), LeftOutWhy::Unsteady);
+        assert_eq!(times, TRIES);
     }
 }

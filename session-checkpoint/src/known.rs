@@ -10,11 +10,12 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use session_core::LeftOutWhy;
 
+use crate::found::{Item, Missed, Scanned, State};
 use crate::handle::{self, Look};
 use crate::node::{Entry, What};
 use crate::object::Hash;
 use crate::rules::{Judgement, Rules};
-use crate::scan::{Item, Missed, Scan, Scanned, State};
+use crate::scan::Scan;
 use crate::tree;
 use crate::trouble::{Outcome, Trouble};
 

@@ -6,6 +6,7 @@ mod content;
 mod database;
 mod diff;
 mod forget;
+mod found;
 mod grow;
 mod handle;
 mod health;

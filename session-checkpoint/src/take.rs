@@ -11,6 +11,7 @@ use session_core::{Checkpoint, CheckpointId, Label, PathText, TakeOrder, Timesta
 use crate::checkpoints::FsCheckpoints;
 use crate::content::{self, Piece};
 use crate::database::{self, Kept, begin, end};
+use crate::found;
 use crate::grow::grow;
 use crate::handle::Moment;
 use crate::known::{Known, Wanted};
@@ -18,7 +19,7 @@ use crate::node::What;
 use crate::object;
 use crate::place::Tree;
 use crate::rules::Rules;
-use crate::scan::{self, Scan};
+use crate::scan::Scan;
 use crate::seen::{self, Rows};
 use crate::trouble::{Outcome, Trouble};
 use crate::{forget, health, limits, restore, tree};
@@ -145,7 +146,7 @@ impl Take<'_> {
                 // What was seen may speak of objects that are not what they were.
                 tree::folder(db, list)?;
                 if base.is_none() {
-                    let found = scan::paths(&harvest.found);
+                    let found = found::paths(&harvest.found);
                     for folder in rows.keys().filter(|folder| !found.contains(folder.as_slice())) {
                         seen::remove(db, root, folder)?;
                     }

@@ -66,6 +66,7 @@ pub(crate) fn act(what: &str, arguments: &[String]) {
         "take_for_ever" => take_for_ever(&site, arguments[1].parse().unwrap(), false),
         "forget_for_ever" => take_for_ever(&site, arguments[1].parse().unwrap(), true),
         "meet" => meet(&site, &arguments[1], arguments[2].parse().unwrap()),
+        "mounted" => mounted(&site),
         "unreadable" => unreadable(&site),
         "unwritable" => unwritable(&site),
         other => panic!("no such child: {other}"),
@@ -102,6 +103,19 @@ fn meet(site: &Site, mailbox: &str, rounds: usize) {
         if taken.len() > 2 {
             assert_eq!(site.forget(mailbox, &[taken.remove(0)]), 1);
         }
+    }
+    say("done");
+}
+
+/// Another file system is mounted at `mnt` in the tree.
+fn mounted(site: &Site) {
+    fs::write(site.tree.join("x"), "x").unwrap();
+    fs::write(site.tree.join("mnt/y"), "y").unwrap();
+    for _ in 0..2 {
+        let taken = site.take("a", "").unwrap();
+        let out = taken.left_out.iter().map(|out| (out.path.as_path().unwrap(), out.why));
+        assert_eq!(out.collect::<Vec<_>>(), [(Path::new("mnt"), LeftOutWhy::OtherFileSystem)]);
+        assert_eq!(taken.files, 1);
     }
     say("done");
 }

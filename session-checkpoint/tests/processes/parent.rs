@@ -144,6 +144,25 @@ pub(crate) fn meeting() {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "whoever reads the outcome should know what it stands on")]
+pub(crate) fn mounted() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(place.path().join("tree/mnt")).unwrap();
+    let shell = |options: &str, line: &str| {
+        let mut command = Command::new("unshare");
+        command.args(options.split(' ')).args(["sh", "-e", "-c"]);
+        command.arg(format!("mount -t tmpfs none \"$1/tree/mnt\"; {line}")).arg("sh");
+        command.arg(place.path()).arg(std::env::current_exe().unwrap());
+        command
+    };
+    let works = |options: &&str| shell(options, "true").output().is_ok_and(|output| output.status.success());
+    let Some(options) = ["--mount", "--user --map-root-user --mount"].into_iter().find(works) else {
+        eprintln!("note: no file system can be mounted here; nothing was tested");
+        return;
+    };
+    Running::spawn(&mut shell(options, "exec \"$2\" child mounted \"$1\"")).end();
+}
+
 pub(crate) fn unreadable() {
     let place = tempfile::tempdir().unwrap();
     Running::without_power("unreadable", place.path()).end();
