@@ -160,7 +160,7 @@ fn main() -> ExitCode {
     );
     let mut sizes = Pairs::default();
     for n in 0..=args.pairs * 5 {
-        let mut take = |site: &mut Site| {
+        let take = |site: &mut Site| {
             let changed = site.forest.touch(CHANGED, 900_000 + u64::from(n));
             timed(|| site.take(Some(&changed)))
         };

@@ -19,6 +19,7 @@ use crate::call::Call;
 use crate::database::{self, Kept};
 use crate::place::Tree;
 use crate::pool::{Lent, Pool};
+use crate::rules::KnownLists;
 use crate::trouble::{Outcome, Trouble};
 use crate::{diff, forget, health, limits, object, restore, take, tree};
 
@@ -56,6 +57,7 @@ pub struct FsCheckpoints {
     pub(crate) homes: Vec<PathBuf>,
     pub(crate) keep_latest: Option<NonZeroU32>,
     pool: Arc<Pool>,
+    pub(crate) known_lists: Arc<KnownLists>,
     /// The home of this user, once somebody asked.
     user_home: Arc<OnceLock<Option<PathBuf>>>,
 }
@@ -71,6 +73,7 @@ impl FsCheckpoints {
             homes: Vec::new(),
             keep_latest: None,
             pool: Arc::default(),
+            known_lists: Arc::default(),
             user_home: Arc::default(),
         }
     }

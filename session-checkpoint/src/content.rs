@@ -8,10 +8,10 @@ use std::sync::mpsc;
 
 use session_core::LeftOutWhy;
 
+use crate::found::{Found, Harvest, Missed, State};
 use crate::handle::{self, Sort, Stamp};
 use crate::node::What;
 use crate::object::{Hash, Kind, PIECE};
-use crate::scan::{Found, Harvest, State, unseen};
 use crate::trouble::{Outcome, Trouble};
 
 /// A file that changes is read so many times before it is left out.
@@ -58,9 +58,10 @@ pub(crate) fn read_all(
 }
 
 /// What has to be read in one folder.
-struct Order {
+struct Order<'s> {
     folder: usize,
-    path: Vec<u8>,
+    path: &'s [u8],
+    open: Option<&'s OwnedFd>,
     items: Vec<Wanted>,
 }
 
@@ -71,7 +72,7 @@ struct Wanted {
     sort: Sort,
 }
 
-fn orders(harvest: &Harvest<'_>) -> Vec<Order> {
+fn orders<'s>(harvest: &'s Harvest<'_>) -> Vec<Order<'s>> {
     let mut orders = Vec::new();
     for (folder, found) in harvest.found.iter().enumerate() {
         let Found::Folder(scanned) = found else { continue };
@@ -81,7 +82,7 @@ fn orders(harvest: &Harvest<'_>) -> Vec<Order> {
         });
         let items: Vec<_> = wanted.collect();
         if !items.is_empty() {
-            orders.push(Order { folder, path: scanned.path.clone(), items });
+            orders.push(Order { folder, path: &scanned.path, open: scanned.handle.as_ref(), items });
         }
     }
     orders
@@ -91,7 +92,7 @@ type Done = Vec<(usize, usize, Content)>;
 
 /// Reads on threads, while this one writes.
 fn apart(
-    orders: &[Order],
+    orders: &[Order<'_>],
     top: &OwnedFd,
     limit: u64,
     mut put: impl FnMut(Piece) -> Outcome<()>,
@@ -141,7 +142,7 @@ fn apart(
     })
 }
 
-impl Order {
+impl Order<'_> {
     fn read(
         &self,
         top: &OwnedFd,
@@ -149,18 +150,22 @@ impl Order {
         put: &mut impl FnMut(Piece) -> Outcome<()>,
         done: &mut Done,
     ) -> Outcome<()> {
-        let folder = match handle::below(top, &self.path) {
-            Ok(folder) => folder,
+        let opened;
+        let folder = match self.open.map_or_else(|| handle::below(top, self.path).map(Some), |_| Ok(None)) {
+            Ok(folder) => {
+                opened = folder;
+                opened.as_ref().or(self.open).expect("it was open, or is now")
+            }
             Err(error) => {
-                let content = failed(&error);
+                let content = failed(self.path, error)?;
                 done.extend(self.items.iter().map(|item| (self.folder, item.at, content)));
                 return Ok(());
             }
         };
         for item in &self.items {
             let content = match item.sort {
-                Sort::Link => link(&folder, &item.name, put)?,
-                _ => file(&folder, &item.name, limit, put)?,
+                Sort::Link => link(folder, &item.name, put)?,
+                _ => file(folder, &item.name, limit, put)?,
             };
             done.push((self.folder, item.at, content));
         }
@@ -168,8 +173,13 @@ impl Order {
     }
 }
 
-fn failed(error: &io::Error) -> Content {
-    unseen(error).map_or(Ok(State::Gone), Err)
+/// What became of something that could not be read.
+fn failed(path: &[u8], error: io::Error) -> Outcome<Content> {
+    match Missed::from(error) {
+        Missed::Gone => Ok(Ok(State::Gone)),
+        Missed::Out(why) => Ok(Err(why)),
+        Missed::Failed(error) => Err(Trouble::io(handle::path(path))(error)),
+    }
 }
 
 fn link(folder: &OwnedFd, name: &[u8], put: &mut impl FnMut(Piece) -> Outcome<()>) -> Outcome<Content> {
@@ -185,7 +195,7 @@ fn link(folder: &OwnedFd, name: &[u8], put: &mut impl FnMut(Piece) -> Outcome<()
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 return Ok(Err(LeftOutWhy::Unsteady));
             }
-            Err(error) => return Ok(failed(&error)),
+            Err(error) => return failed(name, error),
         };
         if before.sort == Sort::Link && before.stamp == after.stamp {
             let hash = Hash::of(Kind::Piece, &target);
@@ -207,7 +217,7 @@ fn file(
         let opened = handle::file(folder, name).and_then(|file| Ok((handle::look_at(&file)?, file)));
         let (before, mut file) = match opened {
             Ok(opened) => opened,
-            Err(error) => return Ok(failed(&error)),
+            Err(error) => return failed(name, error),
         };
         if before.sort != Sort::File {
             return Ok(Err(LeftOutWhy::Unsteady));
@@ -217,11 +227,11 @@ fn file(
         }
         let read = match pieces(&mut file, before.stamp.size, put)? {
             Ok(read) => read,
-            Err(error) => return Ok(failed(&error)),
+            Err(error) => return failed(name, error),
         };
         let after = match handle::look_at(&file) {
             Ok(after) => after.stamp,
-            Err(error) => return Ok(failed(&error)),
+            Err(error) => return failed(name, error),
         };
         if let (Some(content), true) = (read, before.stamp == after) {
             let what = What::File { mode: after.mode(), bytes: after.size, content };
@@ -261,5 +271,45 @@ fn pieces(
             put((Kind::Pieces, hash, list))?;
             return Ok(Ok(Some(hash)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write as _;
+
+    use session_core::LeftOutWhy;
+
+    use super::{PIECE, State, TRIES, What, file, handle};
+
+    /// Reads a file to which something is added after each of its first pieces, up to so many times.
+    fn read(disturbed: usize) -> (Result<State, LeftOutWhy>, usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, vec![1; PIECE + 1]).unwrap();
+        let mut times = 0;
+        let read = file(&handle::top(folder.path()).unwrap(), b"f", u64::MAX, &mut |(_, _, data)| {
+            if data.len() == PIECE && times < disturbed {
+                times += 1;
+                fs::File::options().append(true).open(&path).unwrap().write_all(b"more").unwrap();
+            }
+            Ok(())
+        });
+        (read.unwrap(), times)
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_read_is_read_again() {
+        let (read, _) = read(TRIES - 1);
+        let Ok(State::Kept(_, What::File { bytes, .. })) = read else { panic!("{read:?}") };
+        assert_eq!(bytes, (PIECE + 1 + (TRIES - 1) * 4) as u64);
+    }
+
+    #[test]
+    fn a_file_that_never_rests_is_left_out() {
+        let (read, times) = read(usize::MAX);
+        assert_eq!(read.unwrap_err(), LeftOutWhy::Unsteady);
+        assert_eq!(times, TRIES);
     }
 }

@@ -83,6 +83,9 @@ pub(crate) fn open(path: &Path) -> Outcome<Connection> {
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     db.pragma_update(None, "journal_mode", "WAL")?;
     db.pragma_update(None, "synchronous", "FULL")?;
+    // In KiB, where it is negative: what finds objects stays in memory.
+    db.pragma_update(None, "cache_size", -16_384)?;
+    db.set_prepared_statement_cache_capacity(64);
     if db.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? == FORMAT {
         return Ok(db);
     }

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use rusqlite::Connection;
 
+use crate::found::{Found, Harvest, Item, Scanned, State};
 use crate::handle::Moment;
 use crate::node::{Entry, Folder, What};
 use crate::object::{self, Hash, Kind};
-use crate::scan::{Found, Harvest, Item, Scanned, State};
 use crate::seen::{self, Seen, SeenEntry, SeenKind};
 use crate::trouble::Outcome;
 

@@ -147,7 +147,8 @@ pub(crate) fn target(parent: impl AsFd, name: &[u8]) -> io::Result<Vec<u8>> {
 /// The names in a folder, in the order of their bytes.
 pub(crate) fn names(folder: impl AsFd) -> io::Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
+    // Opened anew, by its name in itself, it would have to be one that may be entered.
+    for entry in Dir::new(folder.as_fd().try_clone_to_owned()?)? {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
         if !matches!(name, b"." | b"..") {

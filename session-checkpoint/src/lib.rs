@@ -8,6 +8,7 @@ mod covered;
 mod database;
 mod diff;
 mod forget;
+mod found;
 mod grow;
 mod handle;
 mod health;

@@ -1,10 +1,11 @@
 //! What the ignore rules of a tree leave out: those of its `.gitignore` files and of `.git/info/exclude`, each repository in it by
 //! its own. The user's own rules, outside of the tree, are not read.
 
+use std::collections::HashMap;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -36,7 +37,7 @@ struct List {
     /// The folder that they count from, within the tree.
     folder: Vec<u8>,
     text: Vec<u8>,
-    parsed: OnceLock<Gitignore>,
+    parsed: OnceLock<Arc<Gitignore>>,
 }
 
 /// A repository in the tree, or the tree itself without one.
@@ -47,8 +48,29 @@ struct Repository {
     /// Where its index is.
     index: Option<PathBuf>,
     tracked: OnceLock<Tracked>,
+    known: Arc<KnownLists>,
     /// Nothing is ignored.
     off: bool,
+}
+
+/// Lists of rules that were parsed, by what they say.
+#[derive(Debug, Default)]
+pub(crate) struct KnownLists {
+    lists: Mutex<HashMap<[u8; 32], Arc<Gitignore>>>,
+}
+
+/// So many are remembered.
+const REMEMBERED: usize = 256;
+
+impl KnownLists {
+    fn parsed(&self, text: &[u8]) -> Arc<Gitignore> {
+        let key = Sha256::digest(text).into();
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if lists.len() > REMEMBERED {
+            lists.clear();
+        }
+        Arc::clone(lists.entry(key).or_insert_with(|| Arc::new(parse(text))))
+    }
 }
 
 /// What rules say of a name.
@@ -65,17 +87,18 @@ pub(crate) enum Judgement {
 impl Rules {
     /// The rules of a tree, but for those in its files.
     pub(crate) fn of(checkpoints: &FsCheckpoints, tree: &Tree) -> Arc<Self> {
-        Self::of_repository(Vec::new(), tree.git.as_ref(), checkpoints.with_ignored)
+        let known = Arc::clone(&checkpoints.known_lists);
+        Self::of_repository(Vec::new(), tree.git.as_ref(), checkpoints.with_ignored, known)
     }
 
-    fn of_repository(folder: Vec<u8>, git: Option<&Git>, off: bool) -> Arc<Self> {
+    fn of_repository(folder: Vec<u8>, git: Option<&Git>, off: bool, known: Arc<KnownLists>) -> Arc<Self> {
         let exclude =
             git.filter(|_| !off).and_then(|git| place::read(&git.common.join("info/exclude"), LONGEST));
         let list = exclude.filter(|text| !text.is_empty());
         let digest = digest(&[u8::from(off)], list.as_deref().unwrap_or_default());
         let list = list.map(|text| List { folder: folder.clone(), text, parsed: OnceLock::new() });
         let index = git.map(|git| git.dir.join("index"));
-        let repository = Arc::new(Repository { folder, index, tracked: OnceLock::new(), off });
+        let repository = Arc::new(Repository { folder, index, tracked: OnceLock::new(), known, off });
         Arc::new(Self { repository, list, above: None, only_tracked: false, digest })
     }
 
@@ -94,7 +117,8 @@ impl Rules {
         if !path.is_empty() && has(b".git") && handle::look(folder, b".git").is_ok() {
             let git = place::git_of(&root.join(handle::path(path))).ok().flatten();
             if let Some(git) = git {
-                rules = Self::of_repository(path.to_vec(), Some(&git), false);
+                let known = Arc::clone(&self.repository.known);
+                rules = Self::of_repository(path.to_vec(), Some(&git), false, known);
             }
         }
         if has(b".gitignore")
@@ -147,7 +171,10 @@ impl Rules {
         let mut next = Some(self);
         while let Some(rules) = next {
             if let Some(list) = &rules.list {
-                match list.parsed().matched(handle::path(within(path, &list.folder)), is_folder) {
+                match list
+                    .parsed(&self.repository.known)
+                    .matched(handle::path(within(path, &list.folder)), is_folder)
+                {
                     Match::Ignore(_) => return true,
                     Match::Whitelist(_) => return false,
                     Match::None => {}
@@ -167,17 +194,19 @@ impl Repository {
 }
 
 impl List {
-    fn parsed(&self) -> &Gitignore {
-        self.parsed.get_or_init(|| {
-            let mut builder = GitignoreBuilder::new("");
-            let text = self.text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&self.text);
-            for line in String::from_utf8_lossy(text).lines() {
-                // As for git, a line that is no pattern means nothing.
-                drop(builder.add_line(None, &literal_braces(line)));
-            }
-            builder.build().unwrap_or_else(|_| Gitignore::empty())
-        })
+    fn parsed(&self, known: &KnownLists) -> &Gitignore {
+        self.parsed.get_or_init(|| known.parsed(&self.text))
     }
+}
+
+fn parse(text: &[u8]) -> Gitignore {
+    let mut builder = GitignoreBuilder::new("");
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+    for line in String::from_utf8_lossy(text).lines() {
+        // As for git, a line that is no pattern means nothing.
+        drop(builder.add_line(None, &literal_braces(line)));
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
 /// Braces mean themselves in git's patterns.

@@ -1,73 +1,20 @@
 //! Looks at folders of a tree, each once and on two threads, without reading what is in files.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
-use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use rustix::io::Errno;
 use session_core::LeftOutWhy;
 
 use crate::checkpoints::CheckpointLimits;
-use crate::handle::{self, Look, Sort, Stamp};
+use crate::found::{Found, Harvest, Item, Missed, Scanned, State};
+use crate::handle::{self, Look, Sort};
 use crate::limits;
-use crate::node::What;
-use crate::object::Hash;
 use crate::rules::{Judgement, Rules};
 use crate::seen::{Rows, Seen, SeenKind};
 use crate::trouble::{Outcome, Trouble};
-
-/// A folder that was looked at.
-#[derive(Debug)]
-pub(crate) struct Scanned<'a> {
-    /// Within the tree.
-    pub(crate) path: Vec<u8>,
-    /// Of the folder itself.
-    pub(crate) look: Look,
-    pub(crate) rules: [u8; 32],
-    pub(crate) ignoring: bool,
-    pub(crate) items: Vec<Item<'a>>,
-    /// Its list as it was kept, and sums of it: right as long as each folder in it is as before.
-    pub(crate) same: Option<(Hash, u64, u64)>,
-    /// Whether what was seen of it is to be written.
-    pub(crate) row: bool,
-}
-
-/// Something in it.
-#[derive(Debug)]
-pub(crate) struct Item<'a> {
-    pub(crate) name: Cow<'a, [u8]>,
-    pub(crate) state: State,
-}
-
-/// What is known of it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum State {
-    /// It is as it was kept.
-    Kept(Stamp, What),
-    /// It is carried over unseen from a former checkpoint.
-    Carried(What),
-    /// It has to be read.
-    Read(Stamp, Sort),
-    /// A folder that is looked at under this number, and what it was before.
-    Child(u32, Option<What>),
-    Ignored,
-    /// Not covered for another reason.
-    Other,
-    /// It went away meanwhile.
-    Gone,
-}
-
-/// What came of looking at a folder.
-#[derive(Debug)]
-pub(crate) enum Found<'a> {
-    Folder(Scanned<'a>),
-    Out,
-    Gone,
-}
 
 /// What a scan goes by.
 #[derive(Debug)]
@@ -79,7 +26,6 @@ pub(crate) struct Scan<'a> {
     /// Device and inode of the place of our store.
     pub(crate) ours: Option<(u64, u64)>,
     pub(crate) limits: CheckpointLimits,
-    pub(crate) rows: &'a Rows,
     files: AtomicU64,
     work: Mutex<Work<'a>>,
     ready: Condvar,
@@ -111,49 +57,21 @@ const HANDLES: usize = 64;
 /// Below so many folders to look at, a second thread does not pay.
 const THREADS: usize = 2;
 
-/// What a scan found: folders by number, each after those that it lies in; and what is left out.
-#[derive(Debug)]
-pub(crate) struct Harvest<'a> {
-    pub(crate) found: Vec<Found<'a>>,
-    pub(crate) left_out: Vec<(Vec<u8>, LeftOutWhy)>,
-}
-
-impl Harvest<'_> {
-    /// The bytes of all files, and of those that have to be read.
-    pub(crate) fn bytes(&self) -> (u64, u64) {
-        let (mut all, mut new) = (0, 0);
-        for found in &self.found {
-            let Found::Folder(folder) = found else { continue };
-            for item in &folder.items {
-                match item.state {
-                    State::Kept(_, what) | State::Carried(what) => all += what.sums().1,
-                    State::Read(stamp, _) => {
-                        all += stamp.size;
-                        new += stamp.size;
-                    }
-                    State::Child(..) | State::Ignored | State::Other | State::Gone => {}
-                }
-            }
-        }
-        (all, new)
-    }
-}
-
 impl<'a> Scan<'a> {
-    pub(crate) fn new(
-        root: PathBuf,
-        ours: Option<(u64, u64)>,
-        limits: CheckpointLimits,
-        rows: &'a Rows,
-    ) -> Outcome<Self> {
+    pub(crate) fn new(root: PathBuf, ours: Option<(u64, u64)>, limits: CheckpointLimits) -> Outcome<Self> {
         let top = handle::top(&root).map_err(Trouble::io(&root))?;
         let dev = handle::look_at(&top).map_err(Trouble::io(&root))?.dev;
         let (files, work, ready) = (AtomicU64::new(0), Mutex::default(), Condvar::new());
-        Ok(Self { root, top, dev, ours, limits, rows, files, work, ready })
+        Ok(Self { root, top, dev, ours, limits, files, work, ready })
     }
 
     fn work(&self) -> MutexGuard<'_, Work<'a>> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The paths of the folders that were ordered.
+    pub(crate) fn ordered(&self) -> Vec<Vec<u8>> {
+        self.work().todo.iter().map(|job| job.path.clone()).collect()
     }
 
     /// Puts a folder on the list of those to look at.
@@ -173,9 +91,9 @@ impl<'a> Scan<'a> {
     }
 
     /// Puts an item into a folder that was [added](Self::add).
-    pub(crate) fn fill(&self, folder: u32, items: Vec<Item<'a>>) {
+    pub(crate) fn fill(&self, folder: u32, items: Vec<Item<'a>>, handle: Option<OwnedFd>) {
         if let Some(Some(Found::Folder(folder))) = self.work().found.get_mut(folder as usize) {
-            folder.items = items;
+            (folder.items, folder.handle) = (items, handle);
         }
     }
 
@@ -183,14 +101,14 @@ impl<'a> Scan<'a> {
         self.work().left_out.push((path, why));
     }
 
-    /// Looks at all that was ordered, and at what is below it.
-    pub(crate) fn run(self) -> Outcome<Harvest<'a>> {
+    /// Looks at all that was ordered, and at what is below it; `rows` is what was seen of that.
+    pub(crate) fn run(self, rows: &'a Rows) -> Outcome<Harvest<'a>> {
         if !self.work().todo.is_empty() {
             std::thread::scope(|scope| {
                 for _ in 1..THREADS {
-                    scope.spawn(|| self.labour());
+                    scope.spawn(|| self.labour(rows));
                 }
-                self.labour();
+                self.labour(rows);
             });
         }
         let work = self.work.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -201,7 +119,7 @@ impl<'a> Scan<'a> {
         Ok(Harvest { found, left_out: work.left_out })
     }
 
-    fn labour(&self) {
+    fn labour(&self, rows: &'a Rows) {
         let mut work = self.work();
         loop {
             if work.trouble.is_some() {
@@ -217,11 +135,20 @@ impl<'a> Scan<'a> {
             work.busy += 1;
             drop(work);
             let mut out = Vec::new();
-            let (found, children) = self.folder(&job, &mut out).unwrap_or_else(|why| {
-                out.extend(why.map(|why| (job.path.clone(), why)));
-                (if out.is_empty() { Found::Gone } else { Found::Out }, Vec::new())
-            });
+            let looked = self.folder(&job, rows, &mut out);
             work = self.work();
+            let (found, children) = match looked {
+                Ok(looked) => looked,
+                Err(Missed::Gone) => (Found::Gone, Vec::new()),
+                Err(Missed::Out(why)) => {
+                    out.push((job.path.clone(), why));
+                    (Found::Out, Vec::new())
+                }
+                Err(Missed::Failed(error)) => {
+                    work.trouble = Some(Trouble::io(self.root.join(handle::path(&job.path)))(error));
+                    (Found::Out, Vec::new())
+                }
+            };
             work.left_out.append(&mut out);
             self.settle(&mut work, job.number, found, children);
             work.busy -= 1;
@@ -254,28 +181,29 @@ impl<'a> Scan<'a> {
         work.found[at as usize] = Some(found);
     }
 
-    /// Looks at a folder. An error says why it is left out; `None`: it is gone.
+    /// Looks at a folder.
     fn folder(
         &self,
         job: &Job,
+        rows: &'a Rows,
         out: &mut Vec<(Vec<u8>, LeftOutWhy)>,
-    ) -> Result<(Found<'a>, Vec<Job>), Option<LeftOutWhy>> {
+    ) -> Result<(Found<'a>, Vec<Job>), Missed> {
         let handle = match &job.parent {
             Some((parent, at)) => handle::folder(parent, &job.path[*at..]),
             None => handle::below(&self.top, &job.path),
         };
-        let handle = Arc::new(handle.map_err(|error| unseen(&error))?);
-        let look = handle::look_at(&handle).map_err(|error| unseen(&error))?;
+        let handle = Arc::new(handle?);
+        let look = handle::look_at(&*handle)?;
         if let Some(why) = self.foreign(&look) {
-            return Err(Some(why));
+            return Err(Missed::Out(why));
         }
-        let row = self.rows.get(&job.path).and_then(|row| Seen::decoded(row));
+        let row = rows.get(&job.path).and_then(|row| Seen::decoded(row));
         let row = row.filter(|row| row.dev == look.dev);
         let listed = row.as_ref().filter(|row| row.stamp == Some(look.stamp));
         let names: Vec<Cow<'a, [u8]>> = match listed {
             Some(row) => row.entries.iter().map(|entry| Cow::Borrowed(entry.name)).collect(),
             None => {
-                let names = handle::names(&handle).map_err(|error| unseen(&error))?;
+                let names = handle::names(&*handle)?;
                 names.into_iter().map(Cow::Owned).collect()
             }
         };
@@ -293,12 +221,13 @@ impl<'a> Scan<'a> {
                 None => row.as_ref().and_then(|row| row.get(&name)).map(|entry| entry.kind),
             };
             let mut state = match self.entry(&handle, &name, before) {
-                Ok(None) => {
+                Ok(state) => state,
+                Err(Missed::Gone) => {
                     same = false;
                     continue;
                 }
-                Ok(Some(state)) => state,
-                Err(why) => {
+                Err(failed @ Missed::Failed(_)) => return Err(failed),
+                Err(Missed::Out(why)) => {
                     out.push((handle::join(&job.path, &name), why));
                     State::Other
                 }
@@ -334,38 +263,35 @@ impl<'a> Scan<'a> {
         same &= listed.is_some_and(|row| row.rules == digest && row.ignoring == ignoring);
         let same = listed.filter(|_| same).map(|row| (row.list, row.files, row.bytes));
         let path = job.path.clone();
-        let scanned = Scanned { path, look, rules: digest, ignoring, items, same, row: true };
+        let scanned = Scanned { path, look, rules: digest, ignoring, items, same, row: true, handle: None };
         Ok((Found::Folder(scanned), children))
     }
 
-    /// What stands under a name. `None`: nothing any more.
+    /// What stands under a name.
     pub(crate) fn entry(
         &self,
         folder: &OwnedFd,
         name: &[u8],
         before: Option<SeenKind>,
-    ) -> Result<Option<State>, LeftOutWhy> {
+    ) -> Result<State, Missed> {
         if name == b".git" {
-            return Err(LeftOutWhy::GitDir);
+            return Err(Missed::Out(LeftOutWhy::GitDir));
         }
-        let look = match handle::look(folder.as_fd(), name) {
-            Ok(look) => look,
-            Err(error) => return unseen(&error).map_or(Ok(None), Err),
-        };
+        let look = handle::look(folder.as_fd(), name)?;
         if let Some(why) = self.foreign(&look) {
-            return Err(why);
+            return Err(Missed::Out(why));
         }
         match (look.sort, before) {
-            (Sort::Special, _) => Err(LeftOutWhy::Special),
-            (Sort::Folder, Some(SeenKind::Folder(what))) => Ok(Some(State::Child(0, Some(what)))),
-            (Sort::Folder, _) => Ok(Some(State::Child(0, None))),
+            (Sort::Special, _) => Err(Missed::Out(LeftOutWhy::Special)),
+            (Sort::Folder, Some(SeenKind::Folder(what))) => Ok(State::Child(0, Some(what))),
+            (Sort::Folder, _) => Ok(State::Child(0, None)),
             (Sort::File, _) if look.stamp.size > self.limits.file_bytes => {
-                Err(LeftOutWhy::TooLarge { bytes: look.stamp.size })
+                Err(Missed::Out(LeftOutWhy::TooLarge { bytes: look.stamp.size }))
             }
             (Sort::File | Sort::Link, Some(SeenKind::Kept(Some(stamp), what))) if stamp == look.stamp => {
-                Ok(Some(State::Kept(stamp, what)))
+                Ok(State::Kept(stamp, what))
             }
-            (Sort::File | Sort::Link, _) => Ok(Some(State::Read(look.stamp, look.sort))),
+            (Sort::File | Sort::Link, _) => Ok(State::Read(look.stamp, look.sort)),
         }
     }
 
@@ -380,23 +306,4 @@ impl<'a> Scan<'a> {
 
 fn number(count: usize) -> u32 {
     u32::try_from(count).expect("a tree has fewer folders than a file system has inodes")
-}
-
-/// Why something that could not be looked at is left out; `None`: it is gone.
-pub(crate) fn unseen(error: &io::Error) -> Option<LeftOutWhy> {
-    match Errno::from_io_error(error) {
-        Some(Errno::NOENT) => None,
-        // A folder became something else.
-        Some(Errno::NOTDIR | Errno::LOOP) => Some(LeftOutWhy::Unsteady),
-        _ => Some(LeftOutWhy::Unreadable),
-    }
-}
-
-/// The paths of folders that were looked at.
-pub(crate) fn paths<'s>(found: &'s [Found<'_>]) -> HashSet<&'s [u8]> {
-    let folders = found.iter().filter_map(|found| match found {
-        Found::Folder(folder) => Some(folder.path.as_slice()),
-        Found::Out | Found::Gone => None,
-    });
-    folders.collect()
 }

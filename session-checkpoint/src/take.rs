@@ -12,6 +12,7 @@ use crate::call::Call;
 use crate::checkpoints::FsCheckpoints;
 use crate::content::{self, Piece};
 use crate::database::{self, Kept, begin, end};
+use crate::found;
 use crate::grow::grow;
 use crate::handle::Moment;
 use crate::known::{Known, Wanted};
@@ -19,7 +20,7 @@ use crate::node::What;
 use crate::object;
 use crate::place::Tree;
 use crate::rules::Rules;
-use crate::scan::{self, Scan};
+use crate::scan::Scan;
 use crate::seen::{self, Rows};
 use crate::trouble::{Outcome, Trouble};
 use crate::{forget, health, limits, restore, tree};
@@ -109,29 +110,24 @@ impl Take<'_> {
         let began = Moment::now();
         let age = database::age(db)?;
         let base = self.base()?;
-        let mut rows = Rows::new();
-        match &base {
-            None => seen::load(db, root, b"", &mut rows)?,
-            Some((_, wanted)) => {
-                for path in wanted.whole() {
-                    seen::load(db, root, &path, &mut rows)?;
-                }
-            }
-        }
-        let scan = Scan::new(self.tree.root.clone(), ours(self.checkpoints), limits, &rows)?;
+        let scan = Scan::new(self.tree.root.clone(), ours(self.checkpoints), limits)?;
         let looked = match &base {
             None => {
                 scan.order(Vec::new(), Arc::clone(&self.rules));
                 Vec::new()
             }
             Some((base, wanted)) => {
-                let mut known = Known { db, scan: &scan, looked: Vec::new() };
+                let mut known = Known::new(db, &scan, &base.left_out);
                 known.walk(base.tree, wanted, &self.rules)?;
                 known.looked
             }
         };
+        let mut rows = Rows::new();
+        for folder in scan.ordered() {
+            seen::load(db, root, &folder, &mut rows)?;
+        }
         let top = scan.top.try_clone().map_err(Trouble::io(&self.tree.root))?;
-        let mut harvest = scan.run()?;
+        let mut harvest = scan.run(&rows)?;
         let (bytes, new) = harvest.bytes();
         limits::measure(&limits, 0, bytes)?;
         limits::room(&limits, &self.checkpoints.folder, new)?;
@@ -156,7 +152,7 @@ impl Take<'_> {
                 // What was seen may speak of objects that are not what they were.
                 tree::folder(db, list)?;
                 if base.is_none() {
-                    let found = scan::paths(&harvest.found);
+                    let found = found::paths(&harvest.found);
                     for folder in rows.keys().filter(|folder| !found.contains(folder.as_slice())) {
                         seen::remove(db, root, folder)?;
                     }

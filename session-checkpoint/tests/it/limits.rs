@@ -1,7 +1,6 @@
 //! Where and up to where checkpoints are taken.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use session_checkpoint::{CheckpointLimits, FsCheckpoints};
@@ -96,57 +95,4 @@ fn the_store_itself_is_left_out() {
     let taken = world.take();
     assert_eq!(left_out(&taken), [(".agent-sessions".to_owned(), LeftOutWhy::Ours)]);
     assert_eq!(taken.files, 1);
-}
-
-#[test]
-fn what_may_not_be_read_is_named_and_covered_once_it_may() {
-    if rustix::process::geteuid().is_root() {
-        // Root reads all.
-        return;
-    }
-    let world = World::new();
-    world.write("a/x", "x");
-    world.write("b", "b");
-    let mode = |path: &str, mode| {
-        fs::set_permissions(world.tree.join(path), fs::Permissions::from_mode(mode)).unwrap();
-    };
-    mode("a", 0o000);
-    mode("b", 0o000);
-    let unreadable = |path: &str| (path.to_owned(), LeftOutWhy::Unreadable);
-    assert_eq!(left_out(&world.take()), [unreadable("a"), unreadable("b")]);
-    assert_eq!(left_out(&world.take()), [unreadable("a"), unreadable("b")]);
-    mode("a", 0o700);
-    mode("b", 0o600);
-    let taken = world.take();
-    assert_eq!((taken.files, taken.left_out_count), (2, 0));
-}
-
-#[test]
-fn a_checkpoint_that_failed_heals_on_the_next_one() {
-    if rustix::process::geteuid().is_root() {
-        return;
-    }
-    let world = World::new();
-    world.write("x", "1");
-    let first = world.take();
-    world.write("x", "2");
-    let folder = world.base.join(".agent-sessions/checkpoints");
-    let set = |mode| {
-        for entry in fs::read_dir(&folder).unwrap() {
-            fs::set_permissions(entry.unwrap().path(), fs::Permissions::from_mode(mode)).unwrap();
-        }
-    };
-    set(0o400);
-    // Another process, with nothing open.
-    let other = FsCheckpoints::new(&world.base);
-    assert_eq!(
-        take(&other, &key("a"), &world.tree, None).unwrap_err().kind(),
-        CheckpointErrorKind::PermissionDenied
-    );
-    set(0o600);
-    let second = take(&other, &key("a"), &world.tree, None).unwrap();
-    assert_ne!(first.id, second.id);
-    assert_eq!(world.read(&first, "x").unwrap(), b"1");
-    assert_eq!(world.read(&second, "x").unwrap(), b"2");
-    assert_eq!(world.list(), [first, second]);
 }
