@@ -97,7 +97,11 @@ fn a_row_that_cannot_be_read_is_listed_as_damaged() {
         let list = world.list();
         assert_eq!(list.len(), 2, "{column}");
         if column != "root" {
-            assert_eq!(list.iter().find(|one| one.id == first.id).unwrap().health == Health::Whole, false, "{column}");
+            assert_eq!(
+                list.iter().find(|one| one.id == first.id).unwrap().health == Health::Whole,
+                false,
+                "{column}"
+            );
         }
         db.execute_batch("DELETE FROM checkpoint; INSERT INTO checkpoint SELECT * FROM kept").unwrap();
     }
@@ -140,11 +144,13 @@ fn a_half_written_checkpoint_is_never_the_newest() {
     let first = world.take();
     // What a take that was killed leaves: content, and no row.
     let db = database(&world);
-    db.execute("INSERT INTO object (hash, kind, data) VALUES (zeroblob(32), 0, zeroblob(100000))", []).unwrap();
+    db.execute("INSERT INTO object (hash, kind, data) VALUES (zeroblob(32), 0, zeroblob(100000))", [])
+        .unwrap();
     assert_eq!(world.list(), [first.clone()]);
     world.write("x", "2");
     let second = world.take();
-    let dropped = block(world.checkpoints.forget(&key("a"), session_core::Forget::These(&[second.id]))).unwrap();
+    let dropped =
+        block(world.checkpoints.forget(&key("a"), session_core::Forget::These(&[second.id]))).unwrap();
     assert_eq!(dropped.checkpoints, 1);
     assert!(dropped.bytes >= 100_000, "leftovers go with the next that is dropped");
     assert_eq!(world.list(), [first]);

@@ -20,12 +20,15 @@ fn what_is_dropped_makes_room_and_what_is_kept_stays_whole() {
     let other = take(&world.checkpoints, &key("b"), &world.tree, None).unwrap();
     let size = || -> u64 {
         let db = fs::read_dir(world.base.join(".agent-sessions/checkpoints")).unwrap();
-        let path = db.map(|entry| entry.unwrap().path()).find(|path| path.extension().unwrap() == "db").unwrap();
+        let path =
+            db.map(|entry| entry.unwrap().path()).find(|path| path.extension().unwrap() == "db").unwrap();
         rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
         path.metadata().unwrap().len()
     };
     let before = size();
-    let forget = |key: &str, which: Forget<'_>| block(world.checkpoints.forget(&crate::support::key(key), which)).unwrap();
+    let forget = |key: &str, which: Forget<'_>| {
+        block(world.checkpoints.forget(&crate::support::key(key), which)).unwrap()
+    };
     assert_eq!(forget("b", Forget::These(&[first.id])).checkpoints, 0, "a key drops its own alone");
     let dropped = forget("a", Forget::These(&[first.id, first.id]));
     assert_eq!(dropped.checkpoints, 1);
@@ -58,7 +61,8 @@ fn only_the_latest_are_kept_where_that_is_asked_for() {
     assert_eq!(block(world.checkpoints.list(&key("b"))).unwrap(), [other]);
     assert_eq!(block(world.checkpoints.check(&key("a"), taken[79].id)).unwrap(), Health::Whole);
     let path = fs::read_dir(world.base.join(".agent-sessions/checkpoints")).unwrap();
-    let path = path.map(|entry| entry.unwrap().path()).find(|path| path.extension().unwrap() == "db").unwrap();
+    let path =
+        path.map(|entry| entry.unwrap().path()).find(|path| path.extension().unwrap() == "db").unwrap();
     let db = rusqlite::Connection::open(path).unwrap();
     let objects: i64 = db.query_row("SELECT count(*) FROM object", [], |row| row.get(0)).unwrap();
     assert!(objects < 80, "{objects}: what was dropped is collected now and then");

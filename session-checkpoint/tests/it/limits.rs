@@ -68,7 +68,10 @@ fn none_is_taken_of_a_root_a_home_or_the_store() {
     let not_here = |folder: &Path, checkpoints: &FsCheckpoints| {
         let error = block(checkpoints.root_of(folder)).unwrap_err();
         assert_eq!(error.kind(), CheckpointErrorKind::NotHere, "{error}");
-        assert_eq!(take(checkpoints, &key("a"), folder, None).unwrap_err().kind(), CheckpointErrorKind::NotHere);
+        assert_eq!(
+            take(checkpoints, &key("a"), folder, None).unwrap_err().kind(),
+            CheckpointErrorKind::NotHere
+        );
     };
     not_here(Path::new("/"), &world.checkpoints);
     not_here(&world.tree, &world.checkpoints.clone().home(&world.tree));
@@ -136,7 +139,10 @@ fn a_checkpoint_that_failed_heals_on_the_next_one() {
     set(0o400);
     // Another process, with nothing open.
     let other = FsCheckpoints::new(&world.base);
-    assert_eq!(take(&other, &key("a"), &world.tree, None).unwrap_err().kind(), CheckpointErrorKind::PermissionDenied);
+    assert_eq!(
+        take(&other, &key("a"), &world.tree, None).unwrap_err().kind(),
+        CheckpointErrorKind::PermissionDenied
+    );
     set(0o600);
     let second = take(&other, &key("a"), &world.tree, None).unwrap();
     assert_ne!(first.id, second.id);
