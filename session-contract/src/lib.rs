@@ -4,6 +4,9 @@
 
 pub mod agent;
 mod case;
+// Trees have modes, and links among them.
+#[cfg(unix)]
+pub mod checkpoint;
 pub mod dialect;
 pub mod lifecycle;
 mod macros;

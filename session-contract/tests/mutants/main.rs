@@ -4,6 +4,9 @@
 #![expect(clippy::print_stdout, reason = "the table is for people who ask for it with --nocapture")]
 
 mod agents;
+// Trees have modes, and links among them.
+#[cfg(unix)]
+mod checkpoints;
 mod dialects;
 mod lifecycles;
 mod sample;
