@@ -56,6 +56,10 @@ CREATE TABLE state (
     dropped INTEGER NOT NULL
 );
 INSERT INTO state (age, dropped) VALUES (0, 0);
+CREATE TABLE latest (
+    root   BLOB PRIMARY KEY,
+    number INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE restore (
     id     INTEGER PRIMARY KEY AUTOINCREMENT,
     root   BLOB NOT NULL,
@@ -182,6 +186,8 @@ pub(crate) fn keep(db: &Connection, kept: &Kept) -> Outcome<()> {
         left_out,
         rules.as_slice(),
     ])?;
+    let sql = "INSERT OR REPLACE INTO latest (root, number) VALUES (?1, ?2)";
+    db.prepare_cached(sql)?.execute(params![root, db.last_insert_rowid()])?;
     Ok(())
 }
 
@@ -255,8 +261,11 @@ pub(crate) fn show_left_out(checkpoint: &mut Checkpoint, left_out: &[(Vec<u8>, L
     checkpoint.left_out = shown.collect();
 }
 
-/// The latest checkpoint of a tree, of whichever key.
+/// The checkpoint of a tree that was taken last, of whichever key. `None`: there is none, or that one was dropped since: an
+/// older one is none to build on where only what changed since is known.
 pub(crate) fn latest(db: &Connection, root: &[u8]) -> Outcome<Option<Kept>> {
-    let sql = format!("SELECT {COLUMNS} FROM checkpoint WHERE root = ?1 ORDER BY number DESC LIMIT 1");
+    let sql = format!(
+        "SELECT {COLUMNS} FROM checkpoint WHERE number = (SELECT number FROM latest WHERE root = ?1)"
+    );
     db.prepare_cached(&sql)?.query_row([root], |row| Ok(read(row))).optional()?.transpose()
 }

@@ -39,7 +39,7 @@ impl Site {
     pub(crate) fn take(&self, mailbox: &str, text: &str) -> Result<Checkpoint, CheckpointError> {
         let step = RunId::new(uuid::Uuid::new_v4());
         let prompt = Some(text.to_owned());
-        let label = Label { key: key(mailbox), step, moment: Moment::Asked, spot: None, prompt };
+        let label = Label { prompt, ..Label::new(key(mailbox), step, Moment::Asked) };
         let id = CheckpointId::new(uuid::Uuid::new_v4());
         let at = Timestamp::EPOCH;
         block(self.checkpoints.take(&TakeOrder { id, label: &label, at, folder: &self.tree, changed: None }))
