@@ -14,7 +14,7 @@ use session_contract::checkpoint::{CHECKPOINT_CASES, Damage, Subject};
 use session_contract::{Case, Scratch, checkpoint_contract, failures};
 use session_core::CheckpointId;
 
-use crate::table::{Outcome, compare};
+use crate::table::{Outcome, compare, compare_meant, is_updated};
 use copy::CopyCheckpointer;
 use disk::Shelf;
 use flaw::{Flaw, MUTANTS};
@@ -88,7 +88,10 @@ const LONG: &[&str] = &[
 
 fn caught(flaw: Flaw, meant: &str) -> Vec<&'static str> {
     let subject = subject(flaw);
-    let tried = CHECKPOINT_CASES.iter().filter(|case| case.name() == meant || !LONG.contains(&case.name()));
+    // All cases take minutes: they are tried where the table is made anew.
+    let all = is_updated();
+    let is_tried = |name: &str| name == meant || (all && !LONG.contains(&name));
+    let tried = CHECKPOINT_CASES.iter().filter(|case| is_tried(case.name()));
     tried.flat_map(|case| failures(std::slice::from_ref(case), &subject)).collect()
 }
 
@@ -149,5 +152,9 @@ fn every_broken_checkpointer_is_caught() {
         caught: opens_first("a_file_that_is_open_at_first_is_caught"),
     });
     let cases: Vec<_> = CHECKPOINT_CASES.iter().map(|case| case.name()).collect();
-    compare("Checkpointers", &outcomes, &cases);
+    if is_updated() {
+        compare("Checkpointers", &outcomes, &cases);
+    } else {
+        compare_meant("Checkpointers", &outcomes);
+    }
 }
