@@ -107,6 +107,9 @@ async fn a_fork_goes_on_beside_its_original() {
 
     let taken = yard.lifecycle.fork(&fork()).await.unwrap_err();
     assert!(matches!(&taken, RewindError::Taken { key } if *key == other()), "{taken:?}");
+    // Also where its session is lost: the key's own runs say so.
+    yard.agent.world().sessions.remove(forked.session.as_str());
+    assert!(matches!(yard.lifecycle.fork(&fork()).await, Err(RewindError::Taken { .. })));
     let third = SessionKey::new("a", "scripted").unwrap();
     let request = ForkRequest::new(key(), third.clone(), "/w/demo").at(second.unwrap());
     assert_eq!(yard.lifecycle.fork(&request).await.unwrap().kept, 1);
@@ -162,6 +165,14 @@ async fn a_fork_that_cannot_be_made_leaves_nothing() {
     assert!(matches!(failed, RewindError::Store(_)), "{failed:?}");
     assert_eq!(yard.agent.world().sessions.len(), 1, "the branch is gone");
     yard.store.set(&[]);
+    // One that holds less than it was asked for is none.
+    yard.agent.world().branches_short = true;
+    let short = yard.lifecycle.fork(&fork()).await.unwrap_err();
+    assert!(
+        matches!(&short, RewindError::Unsupported { why } if why.contains("holds 0 prompts, not 1")),
+        "{short:?}"
+    );
+    assert_eq!(yard.agent.world().sessions.len(), 1, "the short branch is gone");
     yard.agent.world().no_branch = Some(BranchRefusal::Growing);
     let refused = yard.lifecycle.fork(&fork()).await.unwrap_err();
     assert!(matches!(&refused, RewindError::Unsupported { why } if why.contains("writes")), "{refused:?}");

@@ -143,7 +143,7 @@ fn check(story: &Story, plan: &FilesPlan, conflicts: Conflicts) -> Result<(), Te
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_goes_back_is_ours_and_can_go_back(

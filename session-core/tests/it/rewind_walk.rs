@@ -63,30 +63,31 @@ struct Model {
     rewinds: Vec<usize>,
     /// What somebody touched by hand since.
     touched: Vec<BTreeSet<PathBuf>>,
+    /// The tree at the end of the last step.
+    ended: Tree,
     /// A runner died, and no checkpoint was taken since: what is changed counts as its own.
     dying: bool,
 }
 
 impl Model {
     fn mark(&mut self) -> usize {
+        // What was done by hand and taken back by hand is nothing.
+        let changed = diff(&self.ended, &self.now.tree).into_iter().map(|change| change.path);
+        let by_hand: Vec<_> = changed.filter(|_| !self.dying).collect();
+        self.touched.iter_mut().for_each(|touched| touched.extend(by_hand.iter().cloned()));
         self.before.push(self.now.clone());
         self.touched.push(BTreeSet::new());
         self.dying = false;
         self.before.len() - 1
     }
-    fn edit_by_hand(&mut self, edits: &str) {
-        let was = self.now.tree.clone();
-        play(&mut self.now.tree, edits);
-        if !self.dying {
-            let paths: Vec<_> = diff(&was, &self.now.tree).into_iter().map(|change| change.path).collect();
-            self.touched.iter_mut().for_each(|touched| touched.extend(paths.iter().cloned()));
-        }
+    fn end(&mut self) {
+        self.ended = self.now.tree.clone();
     }
     /// Says what somebody touched by hand since then.
     fn go_back(&mut self, to: usize, mode: RewindMode) -> BTreeSet<PathBuf> {
-        let touched = self.touched[to].clone();
         let then = self.before[to].clone();
         let at = self.mark();
+        let touched = self.touched[to].clone();
         self.rewinds.push(at);
         if mode.takes_conversation() {
             self.now.said = then.said;
@@ -109,6 +110,7 @@ async fn walk(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 model.now.live.push(place);
                 play(&mut model.now.tree, &prompt);
                 model.now.said.push(prompt.clone());
+                model.end();
                 let result = yard.run(&prompt).await;
                 prop_assert_eq!(&result.text, &model.now.said.len().to_string());
                 prop_assert!(result.warnings.iter().all(|one| matches!(one, Warning::Reclaimed(_))));
@@ -133,7 +135,7 @@ async fn walk(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
             Step::ByHand(edits) => {
                 yard.by_hand(&words(&edits));
-                model.edit_by_hand(&words(&edits));
+                play(&mut model.now.tree, &words(&edits));
             }
             Step::Clear => {
                 yard.lifecycle.clear(&key()).await.unwrap();
@@ -217,11 +219,12 @@ async fn settle(
         }
         model.now.tree = tree;
     }
+    model.end();
     Ok(())
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_history_is_as_the_model_says(steps in prop::collection::vec(step(), 1..16)) {

@@ -111,6 +111,8 @@ pub(crate) struct World {
     pub(crate) counter: f64,
     /// Why nothing is branched.
     pub(crate) no_branch: Option<BranchRefusal>,
+    /// A branch lacks the last prompt.
+    pub(crate) branches_short: bool,
     /// The agent's own place, where the test has more than one.
     pub(crate) home: Option<PathBuf>,
 }
@@ -357,12 +359,13 @@ impl SessionCatalog for Glass {
         let Some(turns) = world.sessions.get(order.query.id.as_str()) else {
             return Ok(Branched::Refused(BranchRefusal::Missing));
         };
-        let Some(kept) = turns.get(..usize::try_from(order.keep.turns).unwrap()).map(<[_]>::to_vec) else {
+        let held = usize::try_from(order.keep.turns).unwrap() - usize::from(world.branches_short);
+        let Some(kept) = turns.get(..held).map(<[_]>::to_vec) else {
             return Ok(Branched::Refused(BranchRefusal::SpotGone));
         };
         let id = NativeId::new(order.seed.to_string());
         world.sessions.insert(id.to_string(), kept);
-        Ok(Branched::Done(Branch { id, path: PathBuf::new(), turns: order.keep.turns, bytes: None }))
+        Ok(Branched::Done(Branch { id, path: PathBuf::new(), turns: held as u64, bytes: None }))
     }
     async fn prune(&self, _: BranchOrder<'_>, branch: &Branch) -> Result<(), CatalogError> {
         self.0.world().sessions.remove(branch.id.as_str());
