@@ -327,6 +327,17 @@ fn in_the_tree_of_files_the_files_are_copied() {
         assert_eq!(said, ["user", "assistant", "user"][..names.len()]);
         assert_eq!(names.len(), if turns == 1 { 2 } else { 3 });
         assert_eq!(json(names[1])["parentID"], json(names[0])["id"]);
+        for path in &names {
+            let message = json(path);
+            let (id, name) = (message["id"].as_str().unwrap(), path.file_stem().unwrap());
+            assert_eq!(
+                (id, message["sessionID"].as_str()),
+                (name.to_str().unwrap(), Some(branch.id.as_str()))
+            );
+            let parts = into.join("opencode/storage/part").join(id);
+            let part = json(after.keys().find(|path| path.starts_with(&parts)).unwrap());
+            assert_eq!((&part["messageID"], &part["sessionID"]), (&message["id"], &message["sessionID"]));
+        }
         let words = ["alpha", "one", "beta"].map(str::to_owned);
         assert_eq!(cut.said(&branch.id, &branch.path), (words[..names.len()].to_vec(), turns));
         assert_eq!(after[&into.join("opencode/storage/migration")], b"2");

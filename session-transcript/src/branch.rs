@@ -68,16 +68,14 @@ impl Order {
 }
 
 /// What is found before anything is written.
-enum Survey {
-    Refused(BranchRefusal),
-    /// Where the original lies and how it looked, up to where it is kept, and what the branch is called and where it goes.
-    Goes {
-        from: PathBuf,
-        before: Metadata,
-        end: u64,
-        id: NativeId,
-        to: PathBuf,
-    },
+struct Plan {
+    /// Where the original lies, how it looked, and up to where it is kept.
+    from: PathBuf,
+    before: Metadata,
+    end: u64,
+    /// What the branch is called, and where it goes.
+    id: NativeId,
+    to: PathBuf,
 }
 
 /// Carries out an order. The transcript comes last, in one step: whoever is killed before leaves no session.
@@ -91,19 +89,21 @@ fn carry_out(
     limit: usize,
     journal: &mut Journal,
 ) -> io::Result<Branched> {
-    let (from, before, end, id, to) = match survey(format, order, limit)? {
-        Survey::Refused(refusal) => return Ok(Branched::Refused(refusal)),
-        Survey::Goes { from, before, end, id, to } => (from, before, end, id, to),
+    let plan = match survey(format, order, limit)? {
+        Err(refusal) => return Ok(Branched::Refused(refusal)),
+        Ok(plan) => plan,
     };
-    let done = write(format, order, &from, end, (&id, &to), journal).and_then(|refusal| match refusal {
+    let done = write(format, order, &plan, journal).and_then(|refusal| match refusal {
         Some(refusal) => Ok(Err(refusal)),
-        None if !is_unchanged(&before, &fs::symlink_metadata(&from)?) => Ok(Err(BranchRefusal::Growing)),
-        None => verify(format, order, &id, &to, limit).map(Ok),
+        None if !is_unchanged(&plan.before, &fs::symlink_metadata(&plan.from)?) => {
+            Ok(Err(BranchRefusal::Growing))
+        }
+        None => verify(format, order, &plan, limit).map(Ok),
     });
     match done {
         Ok(Ok(bytes)) => {
             let turns = order.keep.turns;
-            Ok(Branched::Done(Branch { id, path: to, turns, bytes: Some(bytes) }))
+            Ok(Branched::Done(Branch { id: plan.id, path: plan.to, turns, bytes: Some(bytes) }))
         }
         Ok(Err(refusal)) => {
             journal.undo()?;
@@ -116,8 +116,12 @@ fn carry_out(
     }
 }
 
-fn survey(format: &dyn TranscriptFormat, order: &Order, limit: usize) -> io::Result<Survey> {
-    let refused = |refusal| Ok(Survey::Refused(refusal));
+fn survey(
+    format: &dyn TranscriptFormat,
+    order: &Order,
+    limit: usize,
+) -> io::Result<Result<Plan, BranchRefusal>> {
+    let refused = |refusal| Ok(Err(refusal));
     let unsupported = |why: &str| refused(BranchRefusal::Unsupported(why.to_owned()));
     let (query, keep) = (order.original(), &order.keep);
     let places = format.places(&query);
@@ -152,18 +156,17 @@ fn survey(format: &dyn TranscriptFormat, order: &Order, limit: usize) -> io::Res
     let (Some(id), Some(to)) = (id, to) else {
         return unsupported("its sessions cannot be branched from here");
     };
-    Ok(Survey::Goes { from, before, end, id, to })
+    Ok(Ok(Plan { from, before, end, id, to }))
 }
 
 /// Writes what goes beside it, then the branch. What is refused was not touched.
 fn write(
     format: &dyn TranscriptFormat,
     order: &Order,
-    from: &Path,
-    end: u64,
-    (id, to): (&NativeId, &Path),
+    plan: &Plan,
     journal: &mut Journal,
 ) -> io::Result<Option<BranchRefusal>> {
+    let (from, to) = (plan.from.as_path(), plan.to.as_path());
     if let Some(into) = &order.into {
         make(into, journal)?;
         stays_in(to, into)?;
@@ -192,7 +195,7 @@ fn write(
     let mut file = tempfile::Builder::new().prefix(".branch-").tempfile_in(folder)?;
     let mut out = BufWriter::new(file.as_file_mut());
     let original = options().open(from)?;
-    copy(format, original.take(end), &mut out, &Heir { from: &order.id, to: id })?;
+    copy(format, original.take(plan.end), &mut out, &Heir { from: &order.id, to: &plan.id })?;
     out.flush()?;
     drop(out);
     file.as_file().sync_all()?;
@@ -202,17 +205,11 @@ fn write(
 }
 
 /// Reads back what was made, and says how large it is.
-fn verify(
-    format: &dyn TranscriptFormat,
-    order: &Order,
-    id: &NativeId,
-    to: &Path,
-    limit: usize,
-) -> io::Result<u64> {
-    let query = order.branch(id);
+fn verify(format: &dyn TranscriptFormat, order: &Order, plan: &Plan, limit: usize) -> io::Result<u64> {
+    let query = order.branch(&plan.id);
     let found = find(format, &query, &format.places(&query), limit);
     let look = found.and_then(|found| look(format, found)).map_err(|error| io::Error::other(error.source))?;
-    if look.path.as_deref() != Some(to) {
+    if look.path.as_ref() != Some(&plan.to) {
         return Err(io::Error::other("it is not found where it was put"));
     }
     if look.presence != Presence::Present || look.user_turns != order.keep.turns {
