@@ -57,6 +57,7 @@ pub(crate) enum State {
 
 /// What came of looking at a folder.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are folders")]
 pub(crate) enum Found<'a> {
     Folder(Scanned<'a>),
     Out,

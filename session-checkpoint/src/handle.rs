@@ -70,12 +70,7 @@ pub(crate) struct Look {
     pub(crate) stamp: Stamp,
 }
 
-#[expect(
-    clippy::unnecessary_cast,
-    clippy::cast_lossless,
-    clippy::allow_attributes,
-    reason = "the types of the fields differ between systems"
-)]
+#[expect(clippy::unnecessary_cast, reason = "the types of the fields differ between systems")]
 impl From<Stat> for Look {
     fn from(stat: Stat) -> Self {
         let sort = match FileType::from_raw_mode(stat.st_mode) {

@@ -61,12 +61,6 @@ pub(crate) fn put(db: &Connection, kind: Kind, hash: Hash, data: &[u8]) -> Outco
     Ok(insert.execute(params![hash.0.as_slice(), kind.code(), data])? > 0)
 }
 
-/// Whether an object is there.
-pub(crate) fn has(db: &Connection, hash: Hash) -> Outcome<bool> {
-    let mut select = db.prepare_cached("SELECT 1 FROM object WHERE hash = ?1")?;
-    Ok(select.exists(params![hash.0.as_slice()])?)
-}
-
 /// Reads an object, and checks it against its hash.
 pub(crate) fn get(db: &Connection, kind: Kind, hash: Hash) -> Outcome<Vec<u8>> {
     let mut select = db.prepare_cached("SELECT data FROM object WHERE hash = ?1")?;

@@ -122,9 +122,8 @@ pub(crate) fn left_out(checkpoint: &Checkpoint) -> Vec<(String, LeftOutWhy)> {
 /// What tells the tree of the latest checkpoint from others.
 pub(crate) fn tree_of(base: &Path) -> (Vec<u8>, u16, Vec<u8>) {
     let folder = base.join(".agent-sessions/checkpoints");
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let path =
-        files.filter(|path| path.extension().is_some_and(|extension| extension == "db")).next().unwrap();
+    let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let path = files.find(|path| path.extension().is_some_and(|extension| extension == "db")).unwrap();
     let db = rusqlite::Connection::open(path).unwrap();
     let sql = "SELECT tree, mode, left_out FROM checkpoint ORDER BY number DESC LIMIT 1";
     db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap()
