@@ -81,7 +81,7 @@ pub const CLAIMS: &[Claim] = &[
     Claim {
         since: (2, 1, 197),
         what: "--tools",
-        seen: "absent in 2.0.14; 2.1.197 and 2.1.332 offer the model no other tools of their own",
+        seen: "absent in 2.0.14; 2.1.197 offers the model these alone, 2.1.332 one of its own beside them, and none where none is named",
         raise: |c| c.tool_lists = true,
     },
     Claim {

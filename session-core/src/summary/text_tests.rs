@@ -199,7 +199,7 @@ proptest! {
         if !after_record(&turns[0].0.replace('\0', " ")).1.trim().is_empty() {
             prop_assert!(one.text.contains("[the first instruction, as it was then]\n"));
         }
-        let answer = framed(&words[0].1, told, bytes);
+        let answer = framed(words[0].1, told, bytes);
         prop_assert!(answer.text.len() <= bytes);
         prop_assert_eq!(tag_of(&answer.text).1, 2);
     }
