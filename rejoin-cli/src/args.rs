@@ -275,6 +275,9 @@ pub(crate) struct List {
     /// Also those without a turn.
     #[arg(long)]
     pub(crate) empty: bool,
+    /// Put sessions together that come from one: forks, rewinds, and what was begun after another.
+    #[arg(long)]
+    pub(crate) by_root: bool,
 }
 
 #[derive(Debug, Args)]

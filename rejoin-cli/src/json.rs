@@ -5,8 +5,8 @@ use std::path::Path;
 
 use rejoin::core::Timestamp;
 use rejoin::history::{
-    Block, Descent, Entry, EntryKind, ListedSession, Located, Notice, NoticeKind, Resumability, SessionKind,
-    TitleSource, Unlisted, Unresumable,
+    Block, Descent, Entry, EntryKind, Lineage, ListedSession, Located, Notice, NoticeKind, Resumability,
+    SessionKind, TitleSource, Unlisted, Unresumable,
 };
 use rejoin::{SessionKey, Usage};
 use serde::Serialize;
@@ -37,6 +37,9 @@ pub(crate) struct SessionJson {
     kind: SessionKind,
     parent: Option<String>,
     descent: Option<Descent>,
+    root: String,
+    from: Option<String>,
+    lineage: Option<Lineage>,
     resumable: bool,
     archived: bool,
     unresumable: Option<Unresumable>,
@@ -51,7 +54,7 @@ pub(crate) struct SessionJson {
 
 impl From<&ListedSession> for SessionJson {
     fn from(listed: &ListedSession) -> Self {
-        let ListedSession { agent, key, bound, entry, .. } = listed;
+        let ListedSession { agent, key, bound, root, from, entry, .. } = listed;
         let unresumable = if let Resumability::No(why) = entry.resumable { Some(why) } else { None };
         Self {
             agent: agent.to_string(),
@@ -72,6 +75,9 @@ impl From<&ListedSession> for SessionJson {
             kind: entry.kind,
             parent: entry.parent.as_ref().map(|parent| parent.id.to_string()),
             descent: entry.parent.as_ref().map(|parent| parent.descent),
+            root: root.to_string(),
+            from: from.as_ref().map(|(from, _)| from.to_string()),
+            lineage: from.as_ref().map(|(_, lineage)| *lineage),
             resumable: unresumable.is_none(),
             archived: entry.resumable == Resumability::Archived,
             unresumable,

@@ -2,8 +2,8 @@
 
 use rejoin::core::Timestamp;
 use rejoin::history::{
-    Depth, ListQuery, ListedSession, Notice, NoticeKind, Resumability, SessionsListing, SessionsQuery,
-    Unresumable,
+    Depth, Family, Lineage, ListQuery, ListedSession, Notice, NoticeKind, Resumability, SessionsListing,
+    SessionsQuery, Unresumable,
 };
 use serde::Serialize;
 
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: &List, world: &World, out: &mut Output) -> Result<
     let listing = world.list(&query).await?;
     if out.json {
         return out.document(&ListJson {
-            sessions: listing.sessions.iter().map(SessionJson::from).collect(),
+            sessions: in_order(&listing, args.by_root).map(SessionJson::from).collect(),
             empty: listing.empty,
             complete: listing.is_complete(),
             more: listing.more,
@@ -62,8 +62,14 @@ pub(crate) async fn run(args: &List, world: &World, out: &mut Output) -> Result<
         });
     }
     let ids = Ids::of(&listing.sessions, out);
-    for listed in &listing.sessions {
-        short_line(listed, ids, world, out)?;
+    if args.by_root {
+        for family in listing.by_root() {
+            show_family(&family, ids, world, out)?;
+        }
+    } else {
+        for listed in &listing.sessions {
+            short_line(listed, ids, world, out)?;
+        }
     }
     out.flush()?;
     if listing.sessions.is_empty() {
@@ -71,6 +77,42 @@ pub(crate) async fn run(args: &List, world: &World, out: &mut Output) -> Result<
     }
     summary(&listing, out);
     Ok(())
+}
+
+/// The sessions, as they are or by their roots.
+fn in_order(listing: &SessionsListing, by_root: bool) -> impl Iterator<Item = &ListedSession> {
+    let families = if by_root { listing.by_root() } else { Vec::new() };
+    let rest = if by_root { &[] } else { &listing.sessions[..] };
+    families.into_iter().flat_map(|family| family.sessions).chain(rest)
+}
+
+/// The root, and below it what comes from it.
+fn show_family(family: &Family<'_>, ids: Ids, world: &World, out: &mut Output) -> Result<(), Failure> {
+    // Several files may have its id.
+    let (roots, others): (Vec<_>, Vec<_>) =
+        family.sessions.iter().partition(|listed| listed.entry.id == *family.root);
+    if roots.is_empty() {
+        let agent = plain::fit(family.agent.as_str(), 8);
+        out.line(&format!("     {agent} {}  (not listed)", plain::line(family.root.as_str())))?;
+    }
+    roots.into_iter().try_for_each(|listed| short_line(listed, ids, world, out))?;
+    others.into_iter().try_for_each(|listed| {
+        let came_by = listed.from.as_ref().map(|(_, lineage)| word(*lineage));
+        led_line(("  ", came_by), listed, ids, world, out)
+    })
+}
+
+/// How a session came about, in words.
+const fn word(lineage: Lineage) -> &'static str {
+    match lineage {
+        Lineage::Forked => "forked",
+        Lineage::Rewound => "rewound",
+        Lineage::Cleared => "after a clear",
+        Lineage::Compacted => "compacted",
+        Lineage::FellBack => "fell back",
+        Lineage::Replaced => "replaced",
+        _ => "descends",
+    }
 }
 
 /// On a narrower terminal, of ids no more is shown than tells them apart.
@@ -108,6 +150,17 @@ pub(crate) fn short_line(
     world: &World,
     out: &mut Output,
 ) -> Result<(), Failure> {
+    led_line(("", None), listed, ids, world, out)
+}
+
+/// The same, indented, and with a word before its label.
+fn led_line(
+    (indent, word): (&str, Option<&str>),
+    listed: &ListedSession,
+    ids: Ids,
+    world: &World,
+    out: &mut Output,
+) -> Result<(), Failure> {
     let entry = &listed.entry;
     let ago = |then: Timestamp| when::ago(then, when::now());
     let age = plain::fit(&entry.updated.map(ago).unwrap_or_default(), 4);
@@ -119,19 +172,22 @@ pub(crate) fn short_line(
     if let Some(why) = remark(listed) {
         label = format!("{label} ({why})");
     }
+    if let Some(word) = word {
+        label = format!("{word}: {label}");
+    }
     let folder = entry.last_cwd.as_deref().or(entry.cwd.as_deref());
     let folder = folder.map(|folder| plain::path(folder, world.home())).unwrap_or_default();
     let id: String = plain::line(entry.id.as_str()).chars().take(ids.0).collect();
     let agent = plain::fit(listed.agent.as_str(), 8);
     let text = match out.columns {
-        None => format!("{age} {agent} {id}  {label}  {turns}  {folder}"),
+        None => format!("{indent}{age} {agent} {id}  {label}  {turns}  {folder}"),
         Some(columns) => {
-            let left = columns.saturating_sub(4 + 1 + 8 + 1 + plain::width(&id) + 2);
+            let left = columns.saturating_sub(indent.len() + 4 + 1 + 8 + 1 + plain::width(&id) + 2);
             let folder_columns = (left / 3).min(plain::width(&folder));
             let label = plain::fit(&label, left.saturating_sub(folder_columns + 2));
             let folder = plain::cut_left(&folder, folder_columns);
             let (id, folder) = (out.styled(Style::Dim, &id), out.styled(Style::Dim, &folder));
-            format!("{age} {agent} {id}  {label}  {folder}")
+            format!("{indent}{age} {agent} {id}  {label}  {folder}")
         }
     };
     out.line(text.trim_end())

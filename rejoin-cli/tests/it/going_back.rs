@@ -203,3 +203,71 @@ fn a_summary_is_printed_and_passed_on_once() {
     let second = run(&machine, &["--json"], "and on").ok().json();
     assert_eq!((&second["resumed"], &second["text"]), (&true.into(), &"prompt 2: and on".into()), "{second}");
 }
+
+/// Everything that is listed, by its id: root, origin and how.
+fn lineages(machine: &Machine) -> Vec<[String; 4]> {
+    let listed = json(machine, &["list", "--by-root"]);
+    let word = |of: &Value, name: &str| of[name].as_str().unwrap_or("-").to_owned();
+    let sessions = listed["sessions"].as_array().unwrap().iter();
+    sessions.map(|of| ["id", "root", "from", "lineage"].map(|name| word(of, name))).collect()
+}
+
+#[test]
+fn lists_group_by_root_whatever_a_session_came_from() {
+    let machine = worked();
+    let session = |mailbox: &str, prompt: &str| {
+        let words = ["run", "-m", mailbox, "-a", "claude", "--json", "--", prompt];
+        rejoin(&machine, &words).ok().json()["session"].as_str().unwrap().to_owned()
+    };
+    let told = |id: &str| lineages(&machine).into_iter().find(|[of, ..]| of == id).unwrap();
+    let root = session("issue-42", "go on");
+    assert_eq!(told(&root)[1..], [&root, "-", "-"]);
+    let fork = json(&machine, &["fork", "issue-42", "second"])["session"].as_str().unwrap().to_owned();
+    rejoin(&machine, &["rewind", "issue-42"]).ok();
+    let rewound = session("issue-42", "another way");
+    rejoin(&machine, &["clear", "issue-42"]).ok();
+    let cleared = session("issue-42", "anew");
+    rejoin(&machine, &["compact", "issue-42"]).ok();
+    let compacted = session("issue-42", "in short");
+    let other = session("unrelated", "something else");
+    // The last one is lost.
+    let listed = json(&machine, &["list"]);
+    let of_last = listed["sessions"].as_array().unwrap().iter().find(|of| of["id"] == *compacted).unwrap();
+    fs::remove_file(of_last["path"].as_str().unwrap()).unwrap();
+    let fell_back = session("issue-42", "after a loss");
+    // A hand-over begins nothing.
+    rejoin(&machine, &["handover", "unrelated", "third@claude"]).ok();
+    let told_of = session("third", "go on");
+
+    for (id, from, how) in [
+        (&fork, &root, "forked"),
+        (&rewound, &root, "rewound"),
+        (&cleared, &rewound, "cleared"),
+        // What it came from is gone, and leads to the root all the same.
+        (&fell_back, &compacted, "fell_back"),
+    ] {
+        assert_eq!(told(id)[1..], [&root, from.as_str(), how]);
+    }
+    for id in [&other, &told_of] {
+        assert_eq!(told(id)[1..], [id, "-", "-"]);
+    }
+    let order: Vec<String> = lineages(&machine).into_iter().map(|[_, root, ..]| root).collect();
+    let mut groups = order.clone();
+    groups.dedup();
+    assert_eq!(groups.len(), 3, "{order:?}");
+
+    let shown = rejoin(&machine, &["list", "--by-root"]).ok().stdout;
+    let lines: Vec<&str> = shown.lines().collect();
+    let at = lines.iter().position(|line| line.contains(&root)).unwrap();
+    assert!(!lines[at].starts_with("  "), "{shown}");
+    for (line, word) in lines[at + 1..at + 5].iter().zip(["fell back", "after a clear", "rewound", "forked"])
+    {
+        assert!(line.starts_with("  ") && shown.contains(&format!("  {word}: ")), "{word}: {line}: {shown}");
+    }
+    // Where the root is gone, its id stands over them.
+    let of_root = listed["sessions"].as_array().unwrap().iter().find(|of| of["id"] == *root).unwrap();
+    fs::remove_file(of_root["path"].as_str().unwrap()).unwrap();
+    let shown = rejoin(&machine, &["list", "--by-root"]).ok().stdout;
+    assert!(shown.contains(&format!("{root}  (not listed)")), "{shown}");
+    assert_eq!(told(&fork)[1..], [&root, &root, "forked"]);
+}

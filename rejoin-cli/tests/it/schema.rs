@@ -39,6 +39,13 @@ pub(crate) const PARTS: &[Shape] = &[
             ("kind", "string", "`main`, `headless`, `sidechain`"),
             ("parent", "string?", "the session that it comes from"),
             ("descent", "string?", "`forked`, `spawned`"),
+            ("root", "string", "the session that its lineage begins with; itself, where it comes from none"),
+            ("from", "string?", "the session that it comes from, by its file or the records of mailboxes"),
+            (
+                "lineage",
+                "string?",
+                "how: `forked`, `rewound`, `cleared`, `compacted`, `fell_back`, `replaced`",
+            ),
             ("resumable", "bool", "whether it can be continued"),
             ("archived", "bool", "whether it has to be taken out of the agent's archive before"),
             (
@@ -175,7 +182,7 @@ pub(crate) const DOCUMENTS: &[Shape] = &[
     },
     Shape {
         name: "list",
-        about: "`rejoin list`, newest first. `rejoin resume`, where nothing is named, has `sessions` and `complete` of it.",
+        about: "`rejoin list`, newest first; with `--by-root`, those of one root together. `rejoin resume`, where nothing is named, has `sessions` and `complete` of it.",
         parts: &[("sessions[]", "session"), ("notices[]", "notice")],
         fields: &[
             ("empty", "number", "sessions without a turn that were found"),

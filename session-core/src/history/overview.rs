@@ -1,12 +1,14 @@
 //! Sessions of all agents, with what Rejoin knows of them.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::lineage::{Lineage, Lines};
 use super::listing::{ListQuery, Notice, SessionEntry, is_false};
-use crate::{AgentId, SessionKey};
+use crate::{AgentId, NativeId, SessionKey};
 
 /// Which sessions of which agents to list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +32,12 @@ pub struct ListedSession {
     /// Whether it is the one that the key's next run continues.
     #[serde(default)]
     pub bound: bool,
+    /// The session that its lineage begins with, as far as records, and the files that were listed, tell; itself where it
+    /// comes from none. It may be one that is not listed, or is gone.
+    pub root: NativeId,
+    /// The session that it comes from, and how.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<(NativeId, Lineage)>,
     /// What its file tells.
     #[serde(flatten)]
     pub entry: SessionEntry,
@@ -38,8 +46,13 @@ pub struct ListedSession {
 impl ListedSession {
     /// A session that belongs to no key.
     #[must_use]
-    pub const fn new(agent: AgentId, entry: SessionEntry) -> Self {
-        Self { agent, key: None, bound: false, entry }
+    pub fn new(agent: AgentId, entry: SessionEntry) -> Self {
+        Self { agent, key: None, bound: false, root: entry.id.clone(), from: None, entry }
+    }
+
+    /// Notes where it comes from.
+    pub(crate) fn trace(&mut self, lines: &Lines) {
+        (self.root, self.from) = lines.trace(&self.agent, &self.entry.id);
     }
 
     /// [The order of every list](SessionEntry::newest_first); of equal times, the agents in the order of their names.
@@ -49,6 +62,18 @@ impl ListedSession {
         let agents = || self.agent.cmp(&other.agent);
         ages.then_with(agents).then_with(|| self.entry.newest_first(&other.entry))
     }
+}
+
+/// Sessions that come from one.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Family<'a> {
+    /// The agent.
+    pub agent: &'a AgentId,
+    /// The session that all come from. It need not be among them.
+    pub root: &'a NativeId,
+    /// Those that are listed, newest first; never empty.
+    pub sessions: Vec<&'a ListedSession>,
 }
 
 /// Something that could not be listed.
@@ -98,6 +123,38 @@ impl SessionsListing {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.unlisted.is_empty() && !self.notices.iter().any(Notice::is_gap)
+    }
+
+    /// The sessions by their roots: each once, in the order of the list; groups in the order of their first one, which is the
+    /// newest. What a limit left out is in none.
+    ///
+    /// ```
+    /// # use session_core::history::SessionsListing;
+    /// # let listing = SessionsListing::default();
+    /// for family in listing.by_root() {
+    ///     println!("{} and {} others", family.root, family.sessions.len() - 1);
+    /// }
+    /// ```
+    #[must_use]
+    pub fn by_root(&self) -> Vec<Family<'_>> {
+        let mut families = Vec::<Family<'_>>::new();
+        let mut places = HashMap::new();
+        for listed in &self.sessions {
+            let (agent, root) = (&listed.agent, &listed.root);
+            let place = *places.entry((agent, root)).or_insert(families.len());
+            match families.get_mut(place) {
+                Some(family) => family.sessions.push(listed),
+                None => families.push(Family { agent, root, sessions: vec![listed] }),
+            }
+        }
+        families
+    }
+
+    /// Notes where each session comes from: what records tell is in the lines, what files tell comes to it.
+    pub(crate) fn trace(&mut self, mut lines: Lines) {
+        self.sessions.iter().for_each(|listed| lines.note_file(&listed.agent, &listed.entry));
+        lines.settle();
+        self.sessions.iter_mut().for_each(|listed| listed.trace(&lines));
     }
 
     /// [Newest first](ListedSession::newest_first); at most so many.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::codec::Decoded;
 use crate::error::{CatalogError, Chain, HistoryError, StoreError};
 use crate::history::{
-    ListQuery, ListedSession, PageQuery, Restored, Resumability, Scope, SessionEntry, SessionsListing,
+    Lines, ListQuery, ListedSession, PageQuery, Restored, Resumability, Scope, SessionEntry, SessionsListing,
     SessionsQuery, Title, TitleSource, TranscriptPage, Unlisted, Unresumable,
 };
 use crate::{AgentId, Folder, NativeId, SessionCatalog, SessionKey, SessionRecord};
@@ -30,6 +30,8 @@ pub(super) struct Known {
     pub(super) unread: Vec<(SessionKey, String)>,
     /// What keys are called.
     pub(super) names: HashMap<SessionKey, String>,
+    /// Which session came from which.
+    pub(super) lines: Lines,
 }
 
 impl Known {
@@ -89,7 +91,7 @@ impl Lifecycle {
     /// # Cancel safety
     /// Nothing is written but what catalogs keep to be faster.
     pub async fn list(&self, query: &SessionsQuery) -> Result<SessionsListing, StoreError> {
-        let known = self.known().await?;
+        let mut known = self.known().await?;
         let list = ListQuery { scope: self.real(&query.list.scope).await, ..query.list.clone() };
         let mut listing = SessionsListing::default();
         for (agent, registered) in self.agents.iter() {
@@ -121,6 +123,7 @@ impl Lifecycle {
                 listing.unlisted.extend(added.err().map(|reason| unlisted(Some(key), reason)));
             }
         }
+        listing.trace(std::mem::take(&mut known.lines));
         listing.put_in_order(list.limit);
         Ok(listing)
     }
@@ -194,6 +197,7 @@ impl Lifecycle {
                 }
             };
             known.note_folders(&record);
+            known.lines.note_record(&record);
             known.names.extend(record.name.map(|name| (key.clone(), name)));
             let former = record.past.into_iter().map(|former| former.native_id);
             let candidate = record.candidate.map(|candidate| candidate.binding.native_id);
@@ -208,6 +212,7 @@ impl Lifecycle {
                 }
             }
         }
+        known.lines.settle();
         known.keys = keys;
         Ok(known)
     }
@@ -257,7 +262,7 @@ async fn add(
         }
         let key = key.or(named.map(|(of, _)| of));
         known.entitle(key, bound, &mut entry);
-        ListedSession { agent: agent.clone(), key: key.cloned(), bound, entry }
+        ListedSession { key: key.cloned(), bound, ..ListedSession::new(agent.clone(), entry) }
     }));
     failed.map_or(Ok(()), Err)
 }

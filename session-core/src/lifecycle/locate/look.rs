@@ -196,7 +196,10 @@ impl Lifecycle {
         let key = state.map(|(key, _)| key).or(named.map(|(of, _)| of)).cloned();
         let listed = |mut entry| {
             search.known.entitle(key.as_ref(), bound, &mut entry);
-            ListedSession { agent: agent.clone(), key: key.clone(), bound, entry }
+            let listed = ListedSession::new(agent.clone(), entry);
+            let mut listed = ListedSession { key: key.clone(), bound, ..listed };
+            listed.trace(&search.known.lines);
+            listed
         };
         entries.into_iter().map(listed).collect()
     }
