@@ -66,13 +66,7 @@ impl Site {
 
     fn take(&mut self, changed: Option<&[PathBuf]>) -> Checkpoint {
         self.taken += 1;
-        let label = Label {
-            key: self.key(),
-            step: RunId::new(uuid(self.taken)),
-            moment: Moment::BeforeRun,
-            spot: None,
-            prompt: None,
-        };
+        let label = Label::new(self.key(), RunId::new(uuid(self.taken)), Moment::BeforeRun);
         let order = TakeOrder {
             id: CheckpointId::new(uuid(self.taken)),
             label: &label,
