@@ -51,16 +51,17 @@ const TRIES: usize = 5;
 
 pub(crate) fn take(checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Checkpoint> {
     let tree = checkpoints.tree(&wish.folder)?;
-    match take_of(checkpoints, &tree, wish) {
+    match take_of(checkpoints, &tree, wish, &|| ()) {
         Err(trouble) if trouble.is_corrupt() && checkpoints.set_aside(&tree)? => {
             tracing::warn!(%trouble, root = %tree.root.display(), "a damaged database of checkpoints was set aside");
-            take_of(checkpoints, &tree, wish)
+            take_of(checkpoints, &tree, wish, &|| ())
         }
         done => done,
     }
 }
 
-fn take_of(checkpoints: &FsCheckpoints, tree: &Tree, wish: &Wish) -> Outcome<Checkpoint> {
+/// `between` is done after looking and before keeping.
+fn take_of(checkpoints: &FsCheckpoints, tree: &Tree, wish: &Wish, between: &dyn Fn()) -> Outcome<Checkpoint> {
     restore::recover_tree(checkpoints, tree)?;
     let db = checkpoints.open(tree)?;
     let rules = Rules::of(checkpoints, tree);
@@ -68,7 +69,7 @@ fn take_of(checkpoints: &FsCheckpoints, tree: &Tree, wish: &Wish) -> Outcome<Che
     take.wanted = wish.changed.as_deref().and_then(|changed| Wanted::new(&tree.root, changed));
     let mut healed = false;
     for _ in 0..TRIES {
-        match take.attempt() {
+        match take.attempt(between) {
             Ok(Some(checkpoint)) => {
                 forget::tidy(&db)?;
                 return Ok(checkpoint);
@@ -103,7 +104,7 @@ impl Take<'_> {
     }
 
     /// Takes it, unless objects were dropped meanwhile.
-    fn attempt(&self) -> Outcome<Option<Checkpoint>> {
+    fn attempt(&self, between: &dyn Fn()) -> Outcome<Option<Checkpoint>> {
         let (db, root, limits) = (self.db, self.root(), self.checkpoints.limits);
         let began = Moment::now();
         let age = database::age(db)?;
@@ -126,6 +127,7 @@ impl Take<'_> {
         }
         let top = scan.top.try_clone().map_err(Trouble::io(&self.tree.root))?;
         let mut harvest = scan.run(&rows)?;
+        between();
         let (bytes, new) = harvest.bytes();
         limits::measure(&limits, 0, bytes)?;
         limits::room(&limits, &self.checkpoints.folder, new)?;
@@ -225,4 +227,73 @@ impl Writer<'_> {
 fn ours(checkpoints: &FsCheckpoints) -> Option<(u64, u64)> {
     let place = checkpoints.folder.parent()?.metadata().ok()?;
     Some((place.dev(), place.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs;
+
+    use session_core::{CheckpointId, Health, Label, Moment, RunId, SessionKey, Timestamp};
+
+    use super::{FsCheckpoints, Tree, Wish, database, take, take_of};
+    use crate::seen::{Seen, SeenKind};
+    use crate::{forget, health};
+
+    #[test]
+    fn a_file_too_young_to_tell_is_read_again_by_the_next_take() {
+        let place = tempfile::tempdir().unwrap();
+        let (root, base) = (place.path().join("tree"), place.path().join("base"));
+        fs::create_dir_all(&root).unwrap();
+        let file = fs::File::create(root.join("x")).unwrap();
+        file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(3600)).unwrap();
+        let checkpoints = FsCheckpoints::new(&base);
+        let key = SessionKey::new("a", "claude").unwrap();
+        let step = RunId::new(uuid::Uuid::nil());
+        let label = Label { key, step, moment: Moment::Asked, spot: None, prompt: None };
+        let id = CheckpointId::new(uuid::Uuid::new_v4());
+        take(&checkpoints, &Wish { id, label, at: Timestamp::EPOCH, folder: root.clone(), changed: None })
+            .unwrap();
+        let tree = Tree::around(&root).unwrap();
+        let db = checkpoints.open(&tree).unwrap();
+        let row: Vec<u8> = db.query_row("SELECT data FROM seen", [], |row| row.get(0)).unwrap();
+        let seen = Seen::decoded(&row).unwrap();
+        assert!(matches!(seen.get(b"x").unwrap().kind, SeenKind::Kept(None, _)));
+    }
+
+    #[test]
+    fn what_goes_while_a_take_counts_on_it_is_put_again() {
+        let place = tempfile::tempdir().unwrap();
+        let (root, base) = (place.path().join("tree"), place.path().join("base"));
+        fs::create_dir_all(root.join("d")).unwrap();
+        fs::write(root.join("d/x"), "content").unwrap();
+        let checkpoints = FsCheckpoints::new(&base);
+        let wish = |mailbox: &str, changed: Option<Vec<_>>| {
+            let key = SessionKey::new(mailbox, "claude").unwrap();
+            let step = RunId::new(uuid::Uuid::nil());
+            let label = Label { key, step, moment: Moment::Asked, spot: None, prompt: None };
+            let id = CheckpointId::new(uuid::Uuid::new_v4());
+            Wish { id, label, at: Timestamp::EPOCH, folder: root.clone(), changed }
+        };
+        for changed in [None, Some(vec!["new".into()])] {
+            let first = wish("a", None);
+            take(&checkpoints, &first).unwrap();
+            let times = Cell::new(0);
+            // All that the take counts on is dropped when it has looked at the tree.
+            let drop_all = || {
+                times.set(times.get() + 1);
+                let wish = forget::Wish { key: first.label.key.clone(), these: None };
+                forget::forget(&checkpoints, &wish).unwrap();
+            };
+            fs::write(root.join("new"), format!("{changed:?}")).unwrap();
+            let second = wish("b", changed);
+            let tree = Tree::around(&root).unwrap();
+            take_of(&checkpoints, &tree, &second, &drop_all).unwrap();
+            assert_eq!(times.get(), 2, "it began again");
+            let db = checkpoints.open(&tree).unwrap();
+            let kept = database::kept(&db, &second.label.key, second.id).unwrap().unwrap();
+            assert_eq!(health::check(&db, &kept).unwrap(), Health::Whole);
+            forget::forget(&checkpoints, &forget::Wish { key: second.label.key, these: None }).unwrap();
+        }
+    }
 }
