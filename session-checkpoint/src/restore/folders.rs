@@ -1,0 +1,133 @@
+//! Folders: opened to their owner, made, and given their permissions.
+
+use std::os::fd::AsFd as _;
+
+use session_core::LeftWhy;
+
+use super::hands::Kind;
+use super::plan::WORK;
+use super::task::{Task, Verdict, why};
+use super::walk::{self, Open};
+use super::work::Work;
+
+impl Work<'_> {
+    /// Finds the folders that stand at tasks, from the top down, and opens those that are worked in to their owner. What is to
+    /// be narrowed is narrowed here already, before anything comes in that is not for all.
+    pub(super) fn open_folders(&mut self, tasks: &mut [Task]) {
+        for task in tasks.iter_mut().filter(|task| task.verdict.is_none()) {
+            let (before, after) = task.folder_modes();
+            if before.is_none() && after.is_none() {
+                continue;
+            }
+            let Ok(folder) = self.walker.folder(task.parent()) else { continue };
+            let seen = match walk::look(self.hands, &folder, task.name()) {
+                Ok(Some(seen)) if seen.kind == Kind::Folder => seen,
+                Ok(_) => continue,
+                Err(error) => {
+                    task.leave(why(&error));
+                    continue;
+                }
+            };
+            let work = task.work_mode();
+            let ours = self.goes_on && seen.mode == work;
+            if before != Some(seen.mode) && after != Some(seen.mode) && !ours {
+                if task.number.is_some() {
+                    task.leave(LeftWhy::ChangedMeanwhile);
+                }
+                continue;
+            }
+            if walk::is_folded(self.hands, &folder, task.name(), &seen).is_ok_and(|folded| folded) {
+                task.leave(LeftWhy::Folded);
+                continue;
+            }
+            task.mode = Some(seen.mode);
+            if task.is_worked_in && seen.mode != work {
+                self.set(task, &folder, work);
+            }
+        }
+    }
+
+    /// Makes the folders that are not there, from the top down.
+    pub(super) fn make_folders(&mut self, tasks: &mut [Task]) {
+        for task in tasks.iter_mut().filter(|task| task.verdict.is_none() && task.mode.is_none()) {
+            let Some(after) = task.folder_modes().1 else { continue };
+            let Some(folder) = self.parent(task) else { continue };
+            match walk::look(self.hands, &folder, task.name()) {
+                Ok(None) if task.before.is_none() || task.cleared || self.goes_on => {
+                    self.make_folder(task, &folder, after | WORK);
+                }
+                Ok(Some(seen))
+                    if walk::is_folded(self.hands, &folder, task.name(), &seen)
+                        .is_ok_and(|folded| folded) =>
+                {
+                    task.leave(LeftWhy::Folded);
+                }
+                Ok(_) => task.leave(LeftWhy::ChangedMeanwhile),
+                Err(error) => task.leave(why(&error)),
+            }
+        }
+    }
+
+    /// Makes a folder under a name of its own first: whatever stands at the path with these permissions is then whole.
+    fn make_folder(&mut self, task: &mut Task, folder: &Open, mode: u16) {
+        let draft = task.draft(&self.prefix);
+        let made = self.hands.make_folder(folder.as_fd(), &draft).and_then(|()| {
+            self.hands.set_folder_mode(folder.as_fd(), &draft, mode)?;
+            self.hands.put(folder.as_fd(), &draft, task.name())
+        });
+        match made {
+            Ok(()) => {
+                self.touched.insert(task.parent().to_owned());
+                task.mode = Some(mode);
+            }
+            Err(error) => {
+                self.discard(task.parent(), draft);
+                task.leave(match error.kind() {
+                    std::io::ErrorKind::AlreadyExists => LeftWhy::ChangedMeanwhile,
+                    _ => why(&error),
+                });
+            }
+        }
+    }
+
+    /// Gives the folders their permissions, from the bottom up.
+    pub(super) fn settle_folders(&mut self, tasks: &mut [Task]) {
+        for task in tasks.iter_mut().rev() {
+            let Some(mode) = task.mode else { continue };
+            let (before, after) = task.folder_modes();
+            let Some(rest) = after.or(before) else { continue };
+            let is_asked = task.verdict.is_none() && task.number.is_some();
+            if mode != rest {
+                match self.walker.folder(task.parent()) {
+                    Ok(folder) => match walk::look(self.hands, &folder, task.name()) {
+                        Ok(Some(seen)) if seen.kind == Kind::Folder && seen.mode == mode => {
+                            self.set(task, &folder, rest);
+                        }
+                        Ok(_) if task.verdict.is_none() => task.leave(LeftWhy::ChangedMeanwhile),
+                        Ok(_) => {}
+                        Err(error) => task.leave(why(&error)),
+                    },
+                    Err(_) => task.leave(LeftWhy::InTheWay),
+                }
+            }
+            if is_asked && task.verdict.is_none() {
+                task.verdict = Some(Verdict::Done);
+            }
+        }
+    }
+
+    fn set(&mut self, task: &mut Task, folder: &Open, mode: u16) {
+        match self.hands.set_folder_mode(folder.as_fd(), task.name(), mode) {
+            Ok(()) => {
+                self.touched.insert(task.path.clone());
+                task.mode = Some(mode);
+            }
+            // Of a folder that is only worked in, whoever works in it tells.
+            Err(error) => {
+                if task.number.is_some() {
+                    task.leave(why(&error));
+                }
+            }
+        }
+    }
+}
