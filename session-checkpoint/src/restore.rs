@@ -161,6 +161,7 @@ fn work<'a>(
         goes_on,
         touched: BTreeSet::new(),
         litter: Vec::new(),
+        unsettled: None,
         buffer: Vec::new(),
     }
 }

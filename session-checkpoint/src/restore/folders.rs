@@ -7,7 +7,7 @@ use session_core::LeftWhy;
 use super::hands::Kind;
 use super::plan::WORK;
 use super::task::{Task, Verdict, why};
-use super::walk::{self, Open};
+use super::walk::{self, Blocked, Open};
 use super::work::Work;
 
 impl Work<'_> {
@@ -19,12 +19,19 @@ impl Work<'_> {
             if before.is_none() && after.is_none() {
                 continue;
             }
-            let Ok(folder) = self.walker.folder(task.parent()) else { continue };
-            let seen = match walk::look(self.hands, &folder, task.name()) {
-                Ok(Some(seen)) if seen.kind == Kind::Folder => seen,
-                Ok(_) => continue,
-                Err(error) => {
+            let seen = self.walker.folder(task.parent()).and_then(|folder| {
+                let seen = walk::look(self.hands, &folder, task.name()).map_err(Blocked::Failed)?;
+                Ok((folder, seen))
+            });
+            let (folder, seen) = match seen {
+                Ok((folder, Some(seen))) if seen.kind == Kind::Folder => (folder, seen),
+                Ok(_) | Err(Blocked::Missing | Blocked::NoFolder) => continue,
+                Err(Blocked::Failed(error)) => {
                     task.leave(why(&error));
+                    // It may be one that was left open.
+                    if self.goes_on {
+                        self.unsettled.get_or_insert_with(|| (task.path.clone(), why(&error)));
+                    }
                     continue;
                 }
             };
@@ -42,7 +49,7 @@ impl Work<'_> {
             }
             task.mode = Some(seen.mode);
             if task.is_worked_in && seen.mode != work {
-                self.set(task, &folder, work);
+                self.open(task, &folder, work);
             }
         }
     }
@@ -90,44 +97,63 @@ impl Work<'_> {
         }
     }
 
-    /// Gives the folders their permissions, from the bottom up.
+    /// Gives the folders their permissions, from the bottom up. One that cannot get those that it is to have gets back those
+    /// that it had.
     pub(super) fn settle_folders(&mut self, tasks: &mut [Task]) {
         for task in tasks.iter_mut().rev() {
             let Some(mode) = task.mode else { continue };
             let (before, after) = task.folder_modes();
-            let Some(rest) = after.or(before) else { continue };
-            let is_asked = task.verdict.is_none() && task.number.is_some();
-            if mode != rest {
-                match self.walker.folder(task.parent()) {
-                    Ok(folder) => match walk::look(self.hands, &folder, task.name()) {
-                        Ok(Some(seen)) if seen.kind == Kind::Folder && seen.mode == mode => {
-                            self.set(task, &folder, rest);
-                        }
-                        Ok(_) if task.verdict.is_none() => task.leave(LeftWhy::ChangedMeanwhile),
-                        Ok(_) => {}
-                        Err(error) => task.leave(why(&error)),
-                    },
-                    Err(_) => task.leave(LeftWhy::InTheWay),
+            // What could not be opened is as it was.
+            if after.is_some() && task.verdict.is_some() {
+                continue;
+            }
+            let mut settled = Err(LeftWhy::ChangedMeanwhile);
+            if let Some(after) = after {
+                settled = self.settle(task, mode, after);
+                match &settled {
+                    Ok(()) if task.number.is_some() => task.verdict = Some(Verdict::Done),
+                    Err(why) if task.number.is_some() => task.leave(why.clone()),
+                    _ => {}
                 }
             }
-            if is_asked && task.verdict.is_none() {
-                task.verdict = Some(Verdict::Done);
+            if let (Err(_), Some(before)) = (&settled, before) {
+                settled = self.settle(task, mode, before);
+            }
+            // What is another's by now is as they want it.
+            match settled {
+                Ok(()) | Err(LeftWhy::ChangedMeanwhile | LeftWhy::InTheWay) => {}
+                Err(why) => drop(self.unsettled.get_or_insert_with(|| (task.path.clone(), why))),
             }
         }
     }
 
-    fn set(&mut self, task: &mut Task, folder: &Open, mode: u16) {
+    /// Gives a folder with the one permissions the others.
+    fn settle(&mut self, task: &Task, mode: u16, rest: u16) -> Result<(), LeftWhy> {
+        if mode == rest {
+            return Ok(());
+        }
+        let folder = self.walker.folder(task.parent()).map_err(|blocked| match blocked {
+            Blocked::Failed(error) => why(&error),
+            Blocked::Missing | Blocked::NoFolder => LeftWhy::InTheWay,
+        })?;
+        match walk::look(self.hands, &folder, task.name()).map_err(|error| why(&error))? {
+            Some(seen) if seen.kind == Kind::Folder && seen.mode == mode => {}
+            _ => return Err(LeftWhy::ChangedMeanwhile),
+        }
+        self.touched.insert(task.path.clone());
+        self.hands.set_folder_mode(folder.as_fd(), task.name(), rest).map_err(|error| why(&error))
+    }
+
+    /// Opens a folder to its owner.
+    fn open(&mut self, task: &mut Task, folder: &Open, mode: u16) {
         match self.hands.set_folder_mode(folder.as_fd(), task.name(), mode) {
             Ok(()) => {
                 self.touched.insert(task.path.clone());
                 task.mode = Some(mode);
             }
             // Of a folder that is only worked in, whoever works in it tells.
-            Err(error) => {
-                if task.number.is_some() {
-                    task.leave(why(&error));
-                }
-            }
+            Err(error) if task.number.is_some() => task.leave(why(&error)),
+            Err(_) => {}
         }
     }
 }

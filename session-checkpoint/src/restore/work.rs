@@ -34,6 +34,8 @@ pub(super) struct Work<'a> {
     pub(super) touched: BTreeSet<PathBuf>,
     /// What could not be removed, by folder and name.
     pub(super) litter: Vec<(PathBuf, OsString)>,
+    /// A folder whose permissions are still those that it was worked in with, and why.
+    pub(super) unsettled: Option<(PathBuf, LeftWhy)>,
     pub(super) buffer: Vec<u8>,
 }
 
@@ -163,16 +165,23 @@ impl Work<'_> {
 
     /// Removes a file, a link or an empty folder that is not in its place.
     pub(super) fn discard(&mut self, parent: &Path, name: OsString) {
-        let Ok(folder) = self.walker.folder(parent) else { return };
-        let removed = match self.hands.remove(folder.as_fd(), &name) {
-            // What a system says to the removal of a folder as a file.
-            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::ISDIR | Errno::PERM)) => {
-                self.hands.remove_folder(folder.as_fd(), &name)
-            }
-            other => other,
+        let removed = match self.walker.folder(parent) {
+            Ok(folder) => match self.hands.remove(folder.as_fd(), &name) {
+                // What a system says to the removal of a folder as a file.
+                Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::ISDIR | Errno::PERM)) => {
+                    self.hands.remove_folder(folder.as_fd(), &name)
+                }
+                other => other,
+            },
+            Err(Blocked::Missing | Blocked::NoFolder) => return,
+            Err(Blocked::Failed(error)) => Err(error),
         };
-        if removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
-            self.litter.push((parent.to_owned(), name));
+        match removed {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // It is in another's folder by now; asking for ever would not help.
+            Err(error) if self.goes_on && why(&error) == LeftWhy::Denied => {}
+            Err(_) => self.litter.push((parent.to_owned(), name)),
+            Ok(()) => {}
         }
     }
 
@@ -184,6 +193,15 @@ impl Work<'_> {
         if let Some((parent, name)) = self.litter.first() {
             let error = io::Error::other("it could not be removed");
             return Err(Trouble::io(parent.join(name))(error));
+        }
+        match self.unsettled.take() {
+            // It is another's by now; asking for ever would not help.
+            None => {}
+            Some((_, LeftWhy::Denied)) if self.goes_on => {}
+            Some((path, why)) => {
+                let error = io::Error::other(format!("its permissions could not be set: {why}"));
+                return Err(Trouble::io(path)(error));
+            }
         }
         if self.goes_on {
             self.touched.extend(tasks.iter().map(|task| task.parent().to_owned()));
