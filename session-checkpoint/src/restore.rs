@@ -69,7 +69,7 @@ fn restore_by(hands: &dyn Hands, checkpoints: &FsCheckpoints, wish: &Wish) -> Ou
     let mut db = checkpoints.open(&tree)?;
     let lock = Lock::of(&checkpoints.path(&tree, "lock"), &tree.root)?;
     finish_all(hands, &db, &tree.root)?;
-    let walker = Walker::new(hands, &tree.root).map_err(Trouble::io(&tree.root))?;
+    let mut walker = Walker::new(hands, &tree.root).map_err(Trouble::io(&tree.root))?;
 
     // What is dropped in the meantime stays until this is ended.
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -82,8 +82,10 @@ fn restore_by(hands: &dyn Hands, checkpoints: &FsCheckpoints, wish: &Wish) -> Ou
     let paths: BTreeSet<&PathBuf> = wish.paths.iter().collect();
     let (hidden, paths): (Vec<PathBuf>, Vec<PathBuf>) =
         paths.into_iter().cloned().partition(|path| left_out.hide(path));
-    let begun = Begun::new(&wish.key, wish.step, Side::of(&to), Side::of(&from), &paths);
-    let tasks = plan::tasks(&transaction, &begun)?;
+    let mut begun = Begun::new(&wish.key, wish.step, Side::of(&to), Side::of(&from), &paths);
+    let mut tasks = plan::tasks(&transaction, &begun)?;
+    plan::look_for_open(hands, &mut walker, &mut tasks);
+    begun.set_open(tasks.iter().filter(|task| task.was_open).map(|task| task.path.as_path()));
     let row = journal::begin(&transaction, &tree.root, &begun)?;
     transaction.commit()?;
 
@@ -135,7 +137,7 @@ fn finish_all(hands: &dyn Hands, db: &Connection, root: &Path) -> Outcome<Vec<Re
     let mut all = Vec::new();
     for (row, begun) in journal::all(db, root)? {
         let cut_off = |trouble| Trouble::CutOff(Box::new(trouble));
-        let walker = Walker::new(hands, root).map_err(Trouble::io(root)).map_err(cut_off)?;
+        let mut walker = Walker::new(hands, root).map_err(Trouble::io(root)).map_err(cut_off)?;
         let tasks = plan::tasks(db, &begun).map_err(cut_off)?;
         let restored = work(hands, db, walker, row, &begun, true).run(tasks).map_err(cut_off)?;
         journal::end(db, row).map_err(cut_off)?;

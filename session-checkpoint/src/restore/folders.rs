@@ -36,7 +36,7 @@ impl Work<'_> {
                 }
             };
             let work = task.work_mode();
-            let ours = self.goes_on && seen.mode == work;
+            let ours = self.goes_on && seen.mode == work && !task.was_open;
             if before != Some(seen.mode) && after != Some(seen.mode) && !ours {
                 if task.number.is_some() {
                     task.leave(LeftWhy::ChangedMeanwhile);
@@ -56,11 +56,12 @@ impl Work<'_> {
 
     /// Makes the folders that are not there, from the top down.
     pub(super) fn make_folders(&mut self, tasks: &mut [Task]) {
-        for task in tasks.iter_mut().filter(|task| task.verdict.is_none() && task.mode.is_none()) {
+        let is_missing = |task: &&mut Task| task.verdict.is_none() && task.mode.is_none();
+        for task in tasks.iter_mut().filter(|task| task.number.is_some()).filter(is_missing) {
             let Some(after) = task.folder_modes().1 else { continue };
             let Some(folder) = self.parent(task) else { continue };
             match walk::look(self.hands, &folder, task.name()) {
-                Ok(None) if task.before.is_none() || task.cleared || self.goes_on => {
+                Ok(None) if task.before.is_none() || task.cleared => {
                     self.make_folder(task, &folder, after | WORK);
                 }
                 Ok(Some(seen))

@@ -22,6 +22,8 @@ pub(super) struct Begun {
     pub(super) from: Side,
     /// In the order of paths, each once.
     paths: Vec<ByteBuf>,
+    /// Folders that had the permissions already with which they are worked in: those are somebody else's doing.
+    open: Vec<ByteBuf>,
 }
 
 /// One of its two states. What it takes of a checkpoint stays in reach when that is dropped.
@@ -42,7 +44,15 @@ impl Side {
 impl Begun {
     pub(super) fn new(key: &SessionKey, step: RunId, to: Side, from: Side, paths: &[PathBuf]) -> Self {
         let paths = paths.iter().map(|path| ByteBuf::from(path.as_os_str().as_bytes())).collect();
-        Self { key: key.clone(), step, to, from, paths }
+        Self { key: key.clone(), step, to, from, paths, open: Vec::new() }
+    }
+
+    pub(super) fn set_open<'a>(&mut self, paths: impl Iterator<Item = &'a Path>) {
+        self.open = paths.map(|path| ByteBuf::from(path.as_os_str().as_bytes())).collect();
+    }
+
+    pub(super) fn was_open(&self, path: &Path) -> bool {
+        self.open.iter().any(|open| open.as_slice() == path.as_os_str().as_bytes())
     }
 
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {

@@ -7,8 +7,10 @@ use std::path::{Component, Path};
 use rusqlite::Connection;
 use session_core::LeftWhy;
 
+use super::hands::{Hands, Kind};
 use super::journal::{Begun, Side};
 use super::task::{Task, Verdict};
+use super::walk::{self, Walker};
 use crate::node::{Folder, What};
 use crate::tree;
 use crate::trouble::Outcome;
@@ -57,7 +59,24 @@ pub(super) fn tasks(db: &Connection, begun: &Begun) -> Outcome<Vec<Task>> {
     }
     tasks.append(&mut closed);
     tasks.sort_by(|one, other| one.path.cmp(&other.path));
+    for task in &mut tasks {
+        task.was_open = begun.was_open(&task.path);
+    }
     Ok(tasks)
+}
+
+/// Finds the folders that somebody else opened in the way that a restore would. To be called before it begins.
+pub(super) fn look_for_open(hands: &dyn Hands, walker: &mut Walker<'_>, tasks: &mut [Task]) {
+    for task in tasks.iter_mut().filter(|task| task.is_worked_in) {
+        let work = task.work_mode();
+        if task.folder_modes().0.is_none_or(|before| before == work) {
+            continue;
+        }
+        // Where it cannot be looked at, a folder above it is closed: then it is of no matter.
+        let Ok(folder) = walker.folder(task.parent()) else { continue };
+        let seen = walk::look(hands, &folder, task.name()).ok().flatten();
+        task.was_open = seen.is_some_and(|seen| seen.kind == Kind::Folder && seen.mode == work);
+    }
 }
 
 /// Whether a path names something in a tree; the empty one is the top.

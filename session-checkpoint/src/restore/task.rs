@@ -20,6 +20,8 @@ pub(super) struct Task {
     pub(super) after: Option<What>,
     /// Whether something below it is a task.
     pub(super) is_worked_in: bool,
+    /// Whether the folder had the permissions already with which it is worked in.
+    pub(super) was_open: bool,
     /// Whether what stood there `before` was taken away by this very restore, as it may have been when it goes on.
     pub(super) cleared: bool,
     /// The present permissions of the folder that stands there, where it is one that may be touched.
@@ -42,6 +44,7 @@ impl Task {
             before: None,
             after: None,
             is_worked_in: false,
+            was_open: false,
             cleared: false,
             mode: None,
             verdict: None,

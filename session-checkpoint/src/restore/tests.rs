@@ -6,4 +6,5 @@ mod basics;
 mod crashes;
 mod faulty;
 mod model;
+mod random;
 mod world;
