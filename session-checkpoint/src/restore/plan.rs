@@ -67,9 +67,10 @@ pub(super) fn tasks(db: &Connection, begun: &Begun) -> Outcome<Vec<Task>> {
 
 /// Finds the folders that somebody else opened in the way that a restore would. To be called before it begins.
 pub(super) fn look_for_open(hands: &dyn Hands, walker: &mut Walker<'_>, tasks: &mut [Task]) {
-    for task in tasks.iter_mut().filter(|task| task.is_worked_in) {
-        let work = task.work_mode();
-        if task.folder_modes().0.is_none_or(|before| before == work) {
+    for task in tasks {
+        let (work, (before, after)) = (task.work_mode(), task.folder_modes());
+        let gets_it = if before.is_some() { task.is_worked_in } else { after.is_some() };
+        if !gets_it || before == Some(work) || after == Some(work) {
             continue;
         }
         // Where it cannot be looked at, a folder above it is closed: then it is of no matter.
