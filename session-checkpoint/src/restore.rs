@@ -137,7 +137,7 @@ fn finish_all(hands: &dyn Hands, db: &Connection, root: &Path) -> Outcome<Vec<Re
     let mut all = Vec::new();
     for (row, begun) in journal::all(db, root)? {
         let cut_off = |trouble| Trouble::CutOff(Box::new(trouble));
-        let mut walker = Walker::new(hands, root).map_err(Trouble::io(root)).map_err(cut_off)?;
+        let walker = Walker::new(hands, root).map_err(Trouble::io(root)).map_err(cut_off)?;
         let tasks = plan::tasks(db, &begun).map_err(cut_off)?;
         let restored = work(hands, db, walker, row, &begun, true).run(tasks).map_err(cut_off)?;
         journal::end(db, row).map_err(cut_off)?;

@@ -49,11 +49,6 @@ impl<'a> Walker<'a> {
         Ok(Self { hands, top: opened(hands.open_root(root)?), open: Vec::new() })
     }
 
-    /// Another one from the same top.
-    pub(super) fn again(&self) -> Self {
-        Self { hands: self.hands, top: Arc::clone(&self.top), open: Vec::new() }
-    }
-
     /// Lets all folders but the top go: what was opened may have been replaced.
     pub(super) fn close(&mut self) {
         self.open.clear();

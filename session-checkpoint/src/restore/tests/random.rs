@@ -86,10 +86,11 @@ fn edited(model: &Model, edits: &[Edit]) -> Model {
                 }
             }
             Edit::Move(..) => {}
-            Edit::Mode(path, mode) => match model.get_mut(path) {
-                Some(Thing::File(present, _) | Thing::Folder(present)) => *present = *mode,
-                _ => {}
-            },
+            Edit::Mode(path, mode) => {
+                if let Some(Thing::File(present, _) | Thing::Folder(present)) = model.get_mut(path) {
+                    *present = *mode;
+                }
+            }
         }
     }
     model
