@@ -46,7 +46,11 @@ impl Work<'_> {
         if self.goes_on {
             self.remove_drafts(&tasks);
         }
-        for task in tasks.iter_mut().filter(|task| is_leaf(task.before) && !is_leaf(task.after)) {
+        let goes = |task: &&mut Task| match task.before {
+            Some(_) => is_leaf(task.before) && !is_leaf(task.after),
+            None => task.after.is_none(),
+        };
+        for task in tasks.iter_mut().filter(goes) {
             self.remove(task);
         }
         for task in tasks.iter_mut().rev() {
@@ -206,21 +210,8 @@ impl Work<'_> {
         if self.goes_on {
             self.touched.extend(tasks.iter().map(|task| task.parent().to_owned()));
         }
-        for path in std::mem::take(&mut self.touched) {
-            let Ok(folder) = self.walker.folder(&path) else { continue };
-            match self.hands.sync(folder.as_fd()) {
-                // This file system cannot.
-                Err(error) if Errno::from_io_error(&error).is_some_and(cannot) => {}
-                done => done.map_err(Trouble::io(path))?,
-            }
-        }
-        Ok(())
+        self.sync_folders()
     }
-}
-
-/// Whether a system says so to a call that it does not know for such a file.
-pub(super) fn cannot(error: Errno) -> bool {
-    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP)
 }
 
 fn told(tasks: Vec<Task>) -> Restored {

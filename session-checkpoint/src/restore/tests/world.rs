@@ -1,6 +1,7 @@
 //! A tree on the disk, and a checkpointer.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rusqlite::TransactionBehavior;
 use session_core::{
@@ -27,6 +28,7 @@ pub(super) struct World {
     pub(super) root: PathBuf,
     pub(super) tree: Tree,
     pub(super) checkpoints: FsCheckpoints,
+    pub(super) waiting: Arc<()>,
 }
 
 impl World {
@@ -38,7 +40,7 @@ impl World {
         std::fs::create_dir(&root).unwrap();
         let tree = Tree::around(&root).unwrap();
         let checkpoints = FsCheckpoints::new(home.path().join("base"));
-        Self { home, root, tree, checkpoints }
+        Self { home, root, tree, checkpoints, waiting: Arc::new(()) }
     }
 
     /// Keeps a tree that is not on the disk.
@@ -78,7 +80,8 @@ impl World {
 
     pub(super) fn wish(&self, from: CheckpointId, to: CheckpointId, paths: &[PathBuf]) -> Wish {
         let step = RunId::new(uuid::Uuid::from_u128(7));
-        Wish { key: key(), step, folder: self.root.clone(), to, from, paths: paths.to_vec() }
+        let waiting = Arc::downgrade(&self.waiting);
+        Wish { key: key(), step, folder: self.root.clone(), to, from, paths: paths.to_vec(), waiting }
     }
 
     pub(super) fn restore(&self, from: CheckpointId, to: CheckpointId, paths: &[PathBuf]) -> Restored {
