@@ -8,6 +8,7 @@
 #[path = "../figures/mod.rs"]
 mod figures;
 mod forest;
+mod rewind;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,10 +60,14 @@ impl Site {
         Self { forest, checkpoints: FsCheckpoints::new(place.join("base")), runtime, taken: 0 }
     }
 
+    fn key(&self) -> SessionKey {
+        SessionKey::new("bench", "claude").unwrap()
+    }
+
     fn take(&mut self, changed: Option<&[PathBuf]>) -> Checkpoint {
         self.taken += 1;
         let label = Label {
-            key: SessionKey::new("bench", "claude").unwrap(),
+            key: self.key(),
             step: RunId::new(uuid(self.taken)),
             moment: Moment::BeforeRun,
             spot: None,
@@ -171,6 +176,8 @@ fn main() -> ExitCode {
     }
     let status = pairs(args.pairs, &mut site, |_, _| git(&root, &["status", "--porcelain"], &[]), unknown);
     let added = pairs(args.pairs, &mut site, |_, _| write_tree(&root, &shadow), unknown);
+    let back = rewind::known(args.pairs * 5, &mut site, &copies);
+    let reset = rewind::unknown(args.pairs, &mut site);
 
     Pairs::heading();
     let mut met = true;
@@ -179,6 +186,8 @@ fn main() -> ExitCode {
     met &= sizes.row("10 changed files, known; bare: in a tree of a tenth", Some(1.2), 2);
     met &= status.row("nothing known; bare: git status --porcelain", Some(1.3), 1);
     met &= added.row("nothing known; bare: git add -A and write-tree, index of its own", Some(0.85), 1);
+    met &= back.row("10 known files back; bare: copying them", Some(3.0), 2);
+    met &= reset.row("10 unknown files found and back; bare: git read-tree -u --reset", Some(0.9), 1);
     fs::remove_dir_all(&place).unwrap();
     if met || !args.check { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -312,8 +312,11 @@ impl Checkpointer for FsCheckpoints {
     }
 
     async fn restore(&self, order: &RestoreOrder<'_>) -> Result<Restored, CheckpointError> {
-        let wish = restore::Wish::new(order);
-        self.blocking("restore", order.folder, move |this| restore::restore(this, &wish)).await
+        let waiting = Arc::new(());
+        let wish = restore::Wish::new(order, &waiting);
+        let done = self.blocking("restore", order.folder, move |this| restore::restore(this, &wish)).await;
+        drop(waiting);
+        done
     }
 
     async fn recover(&self, folder: &Path) -> Result<Vec<Recovered>, CheckpointError> {

@@ -3,6 +3,7 @@
 
 mod checkpoints;
 mod content;
+mod covered;
 mod database;
 mod diff;
 mod forget;

@@ -23,6 +23,9 @@ pub(crate) enum Trouble {
     /// There is no such checkpoint.
     #[error("there is no such checkpoint")]
     NotFound,
+    /// The checkpoint is of another tree than the one it is asked for.
+    #[error("it is of another tree")]
+    AnotherTree,
     /// The tree, or the room that is left, is over a limit.
     #[error("{0}")]
     NoRoom(String),
@@ -52,6 +55,11 @@ impl Trouble {
         matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase))
     }
 
+    /// Whether what is kept is at fault, and asking again would not help.
+    pub(crate) fn is_damage(&self) -> bool {
+        self.kind() == CheckpointErrorKind::Corrupt
+    }
+
     fn kind(&self) -> CheckpointErrorKind {
         use rusqlite::ErrorCode;
         match self {
@@ -76,7 +84,7 @@ impl Trouble {
             },
             Self::Damaged(_) => CheckpointErrorKind::Corrupt,
             Self::Newer(_) => CheckpointErrorKind::Newer,
-            Self::NotFound => CheckpointErrorKind::NotFound,
+            Self::NotFound | Self::AnotherTree => CheckpointErrorKind::NotFound,
             Self::NoRoom(_) => CheckpointErrorKind::NoRoom,
             Self::NotHere(_) => CheckpointErrorKind::NotHere,
             Self::Busy => CheckpointErrorKind::Unavailable,
@@ -89,6 +97,7 @@ impl Trouble {
         let error = CheckpointError::new(self.kind(), operation, path);
         match self {
             Self::NotFound => error,
+            Self::AnotherTree => error.with_detail(self.to_string()),
             Self::NoRoom(detail) | Self::NotHere(detail) => error.with_detail(detail),
             other => error.with_source(other),
         }

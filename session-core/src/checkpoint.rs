@@ -236,6 +236,8 @@ pub enum LeftWhy {
     Damaged,
     /// A folder above it is a link, or no folder.
     InTheWay,
+    /// The checkpoint left it out, so nobody knows what stood there.
+    NotCovered,
     /// Its name is another's here, as on a file system that folds letter case.
     Folded,
     /// The system said this.
@@ -250,6 +252,7 @@ impl fmt::Display for LeftWhy {
             Self::Denied => f.write_str("may not be written"),
             Self::Damaged => f.write_str("its content in the checkpoint is damaged"),
             Self::InTheWay => f.write_str("something else is in its way"),
+            Self::NotCovered => f.write_str("is not covered by the checkpoint"),
             Self::Folded => f.write_str("its name is another's on this file system"),
             Self::Failed(error) => f.write_str(error),
         }

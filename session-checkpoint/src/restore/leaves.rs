@@ -1,0 +1,217 @@
+//! Files and links: made under names of their own beside their places, then put.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use session_core::LeftWhy;
+
+use super::durable;
+use super::hands::{Hands, Seen};
+use super::look::{self, As};
+use super::task::{Task, Verdict, is_leaf, why};
+use super::walk::{self, Open};
+use super::work::Work;
+use crate::node::What;
+use crate::object;
+use crate::trouble::{Outcome, Trouble};
+
+/// So many are made before they are made durable and put: what is open at once.
+const BATCH: usize = 64;
+
+/// One that is made.
+struct Made {
+    /// Which of the tasks.
+    at: usize,
+    folder: Arc<Open>,
+    /// What it replaces; `None`: nothing stood there.
+    seen: Option<Seen>,
+    form: Form,
+}
+
+enum Form {
+    /// A file under this name, to be put.
+    File(OsString, OwnedFd),
+    Link(OsString),
+    /// A file in its place, whose permissions were set.
+    Same(OwnedFd),
+}
+
+impl Work<'_> {
+    /// Puts all files and links.
+    ///
+    /// # Errors
+    /// The database's; what is told of single paths is no error.
+    pub(super) fn put_leaves(&mut self, tasks: &mut [Task]) -> Outcome<()> {
+        let open: Vec<usize> =
+            (0..tasks.len()).filter(|at| tasks[*at].verdict.is_none() && is_leaf(tasks[*at].after)).collect();
+        for batch in open.chunks(BATCH) {
+            let mut made = Vec::with_capacity(batch.len());
+            for at in batch {
+                made.extend(self.prepare(&mut tasks[*at], *at)?);
+            }
+            let files: Vec<_> = made.iter().filter_map(Made::file).collect();
+            let mut synced = durable::sync(self.hands, &files).into_iter();
+            for made in made {
+                // A link has nothing but its entry.
+                let synced = made.file().and_then(|_| synced.next()).unwrap_or(Ok(()));
+                self.finish(made, synced, tasks);
+            }
+            self.walker.close();
+        }
+        Ok(())
+    }
+
+    /// Makes what is to stand at a path beside it, where something is to be done.
+    fn prepare(&mut self, task: &mut Task, at: usize) -> Outcome<Option<Made>> {
+        let Some(folder) = self.parent(task) else { return Ok(None) };
+        let found = match look::look(self.hands, &folder, task, &mut self.buffer) {
+            Ok(found) => found,
+            Err(error) => {
+                task.leave(why(&error));
+                return Ok(None);
+            }
+        };
+        match (found.is, &found.seen) {
+            (As::After, _) => task.verdict = Some(Verdict::Done),
+            (As::Folded, _) => task.leave(LeftWhy::Folded),
+            // A folder that stands there still was not removed.
+            (As::Before, Some(_)) if !is_leaf(task.before) => task.leave(LeftWhy::ChangedMeanwhile),
+            (As::Before, _) => {}
+            (As::Neither, None) if task.cleared => {}
+            (As::Neither, _) => task.leave(LeftWhy::ChangedMeanwhile),
+        }
+        if task.verdict.is_some() {
+            return Ok(None);
+        }
+        let made = match (task.before, task.after, found.file, found.seen) {
+            // Other names of the same file are other paths, whose permissions stay.
+            (
+                Some(What::File { content: before, .. }),
+                Some(What::File { content, mode, .. }),
+                Some(file),
+                Some(seen),
+            ) if before == content && seen.names == 1 => self
+                .hands
+                .set_mode(file.as_fd(), mode)
+                .map(|()| Form::Same(file))
+                .map_err(Trouble::io(&task.path)),
+            (_, Some(What::File { mode, bytes, content }), ..) => {
+                let draft = task.draft(&self.prefix);
+                match self.hands.make(folder.as_fd(), &draft) {
+                    Err(error) => Err(Trouble::io(&task.path)(error)),
+                    Ok(file) => {
+                        let filled = fill(self.hands, self.db, &file, content, bytes).and_then(|()| {
+                            adorn(self.hands, &file, found.seen, mode).map_err(Trouble::io(&task.path))
+                        });
+                        if filled.as_ref().is_err_and(is_of_path) {
+                            self.discard(task.parent(), draft.clone());
+                        }
+                        filled.map(|()| Form::File(draft, file))
+                    }
+                }
+            }
+            (_, Some(What::Link { target, .. }), ..) => {
+                let draft = task.draft(&self.prefix);
+                object::get(self.db, object::Kind::Piece, target).and_then(|target| {
+                    let made = self.hands.make_link(folder.as_fd(), &draft, OsStr::from_bytes(&target));
+                    made.map(|()| Form::Link(draft)).map_err(Trouble::io(&task.path))
+                })
+            }
+            _ => return Ok(None),
+        };
+        match made {
+            Ok(form) => return Ok(Some(Made { at, folder, seen: found.seen, form })),
+            Err(Trouble::Io { source, .. }) => task.leave(why(&source)),
+            Err(trouble) if trouble.is_damage() => task.leave(LeftWhy::Damaged),
+            Err(trouble) => return Err(trouble),
+        }
+        Ok(None)
+    }
+
+    /// Puts one in its place.
+    fn finish(&mut self, made: Made, synced: io::Result<()>, tasks: &mut [Task]) {
+        let task = &mut tasks[made.at];
+        let (folder, hands) = (&made.folder, self.hands);
+        let draft = match made.form {
+            Form::Same(_) => {
+                match synced {
+                    Ok(()) => task.verdict = Some(Verdict::Done),
+                    Err(error) => task.leave(why(&error)),
+                }
+                return;
+            }
+            Form::File(draft, _) | Form::Link(draft) => draft,
+        };
+        let put = synced.and_then(|()| match made.seen {
+            None => hands.put(folder.as_fd(), &draft, task.name()).map(|()| true),
+            Some(seen) if walk::look(hands, folder, task.name())? == Some(seen) => {
+                hands.replace(folder.as_fd(), &draft, task.name()).map(|()| true)
+            }
+            Some(_) => Ok(false),
+        });
+        match put {
+            Ok(true) => {
+                self.touched.insert(task.parent().to_owned());
+                task.verdict = Some(Verdict::Done);
+                return;
+            }
+            Ok(false) => task.leave(LeftWhy::ChangedMeanwhile),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                task.leave(LeftWhy::ChangedMeanwhile);
+            }
+            Err(error) => task.leave(why(&error)),
+        }
+        self.discard(task.parent(), draft);
+    }
+}
+
+impl Made {
+    /// The file that is to be made durable.
+    fn file(&self) -> Option<BorrowedFd<'_>> {
+        match &self.form {
+            Form::File(_, file) | Form::Same(file) => Some(file.as_fd()),
+            Form::Link(_) => None,
+        }
+    }
+}
+
+/// Whether it is about one path, and others can go on.
+fn is_of_path(trouble: &Trouble) -> bool {
+    matches!(trouble, Trouble::Io { .. }) || trouble.is_damage()
+}
+
+/// Writes a file's content.
+fn fill(
+    hands: &dyn Hands,
+    db: &Connection,
+    file: &OwnedFd,
+    content: object::Hash,
+    bytes: u64,
+) -> Outcome<()> {
+    let mut written = 0;
+    object::content(db, content, bytes, |mut piece| {
+        written += piece.len() as u64;
+        while !piece.is_empty() {
+            let count = hands.write(file.as_fd(), piece).map_err(Trouble::io(""))?;
+            piece = &piece[count..];
+        }
+        Ok(())
+    })?;
+    if written == bytes { Ok(()) } else { Err(Trouble::Damaged("a file has another length".to_owned())) }
+}
+
+/// Gives a file the owner of the one that it replaces, where that is allowed, and then its permissions.
+fn adorn(hands: &dyn Hands, file: &OwnedFd, seen: Option<Seen>, mode: u16) -> io::Result<()> {
+    if let Some(Seen { owner: (owner, group), .. }) = seen {
+        let now = hands.look_at(file.as_fd())?.owner;
+        if now != (owner, group) && hands.give(file.as_fd(), Some(owner), group).is_err() {
+            // A group that one is a member of may be given alone; with neither, it is as if it were new.
+            drop(hands.give(file.as_fd(), None, group));
+        }
+    }
+    hands.set_mode(file.as_fd(), mode)
+}

@@ -1,0 +1,8 @@
+//! Trees as data, on the disk and kept, and putting one back to another.
+
+mod basics;
+mod crashes;
+mod faulty;
+mod model;
+mod random;
+mod world;
