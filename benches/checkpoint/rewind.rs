@@ -46,11 +46,11 @@ pub(crate) fn known(count: u32, site: &mut Site, copies: &Path) -> Pairs {
             }
         };
         let (bare, ours) = if n % 2 == 0 {
-            let bare = timed(copy);
+            let bare = timed(&mut copy);
             (bare, timed(|| site.restore(now, to, &changed)))
         } else {
             let ours = timed(|| site.restore(now, to, &changed));
-            (timed(copy), ours)
+            (timed(&mut copy), ours)
         };
         if n > 0 {
             pairs.push(bare, ours);

@@ -15,7 +15,6 @@ use session_core::{
     Recovered, RestoreOrder, Restored, RunId, SessionKey, TakeOrder, Timestamp,
 };
 
-use crate::call::Call;
 use crate::database::{self, Kept};
 use crate::place::Tree;
 use crate::pool::{Lent, Pool};
@@ -233,19 +232,8 @@ impl FsCheckpoints {
         path: &Path,
         work: impl FnOnce(&Self) -> Outcome<T> + Send + 'static,
     ) -> Result<T, CheckpointError> {
-        self.waited_for(operation, path, |this, _| work(this)).await
-    }
-
-    /// The same, of work that is not to begin, or not to be noted, once nobody waits for it.
-    async fn waited_for<T: Send + 'static>(
-        &self,
-        operation: &'static str,
-        path: &Path,
-        work: impl FnOnce(&Self, &Call) -> Outcome<T> + Send + 'static,
-    ) -> Result<T, CheckpointError> {
         let this = self.clone();
-        let (call, _waiter) = Call::new();
-        let done = tokio::task::spawn_blocking(move || work(&this, &call)).await;
+        let done = tokio::task::spawn_blocking(move || work(&this)).await;
         let done = done.map_err(|error| {
             CheckpointError::new(CheckpointErrorKind::Other, operation, path).with_source(error)
         })?;
@@ -283,8 +271,11 @@ impl Checkpointer for FsCheckpoints {
     }
 
     async fn take(&self, order: &TakeOrder<'_>) -> Result<Checkpoint, CheckpointError> {
-        let wish = take::Wish::new(order);
-        self.waited_for("take", order.folder, move |this, call| take::take(this, &wish, call)).await
+        let waiting = Arc::new(());
+        let wish = take::Wish::new(order, &waiting);
+        let done = self.blocking("take", order.folder, move |this| take::take(this, &wish)).await;
+        drop(waiting);
+        done
     }
 
     async fn list(&self, key: &SessionKey) -> Result<Vec<Checkpoint>, CheckpointError> {
@@ -324,8 +315,11 @@ impl Checkpointer for FsCheckpoints {
     }
 
     async fn restore(&self, order: &RestoreOrder<'_>) -> Result<Restored, CheckpointError> {
-        let wish = restore::Wish::new(order);
-        self.waited_for("restore", order.folder, move |this, call| restore::restore(this, &wish, call)).await
+        let waiting = Arc::new(());
+        let wish = restore::Wish::new(order, &waiting);
+        let done = self.blocking("restore", order.folder, move |this| restore::restore(this, &wish)).await;
+        drop(waiting);
+        done
     }
 
     async fn recover(&self, folder: &Path) -> Result<Vec<Recovered>, CheckpointError> {

@@ -169,3 +169,21 @@ pub(crate) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
 pub(crate) fn path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{MARGIN, Moment, SECOND, Stamp};
+
+    #[test]
+    fn only_a_stamp_that_a_later_change_would_not_have_is_trusted() {
+        let stamp = |mtime, ctime| Stamp { ino: 1, size: 1, mtime, ctime, mode: 0o100_644 };
+        let seen = 1_000 * SECOND + 7;
+        let before = |mtime, ctime| stamp(mtime, ctime).is_before(Moment(seen));
+        assert!(before(seen - MARGIN - 1, seen - MARGIN - 1));
+        assert!(!before(seen - MARGIN, 1), "by the time of its content");
+        assert!(!before(1, seen - MARGIN), "by the time of any change, though its content claims to be old");
+        assert!(!before(seen + SECOND, 1), "of the future");
+        assert!(!before(998 * SECOND, 998 * SECOND), "a clock that counts in seconds may not have moved");
+        assert!(before(997 * SECOND, 997 * SECOND));
+    }
+}

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![cfg(unix)]
 
-mod call;
 mod checkpoints;
 mod content;
 mod covered;

@@ -1,5 +1,6 @@
 //! Puts paths of a tree back.
 
+mod durable;
 mod folders;
 mod hands;
 mod journal;
@@ -16,6 +17,7 @@ mod work;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 
 use rusqlite::{Connection, TransactionBehavior};
 use session_core::{CheckpointId, LeftPath, LeftWhy, Recovered, RestoreOrder, Restored, RunId, SessionKey};
@@ -25,7 +27,6 @@ use self::journal::{Begun, Side};
 use self::lock::Lock;
 use self::walk::Walker;
 use self::work::Work;
-use crate::call::Call;
 use crate::checkpoints::FsCheckpoints;
 use crate::covered::LeftOuts;
 use crate::database;
@@ -42,10 +43,12 @@ pub(crate) struct Wish {
     pub(crate) to: CheckpointId,
     pub(crate) from: CheckpointId,
     pub(crate) paths: Vec<PathBuf>,
+    /// Who waits for it; once that is dropped, it is not begun any more.
+    pub(crate) waiting: Weak<()>,
 }
 
 impl Wish {
-    pub(crate) fn new(order: &RestoreOrder<'_>) -> Self {
+    pub(crate) fn new(order: &RestoreOrder<'_>, waiting: &Arc<()>) -> Self {
         Self {
             key: order.key.clone(),
             step: order.step,
@@ -53,6 +56,7 @@ impl Wish {
             to: order.to,
             from: order.from,
             paths: order.paths.to_vec(),
+            waiting: Arc::downgrade(waiting),
         }
     }
 }
@@ -61,15 +65,17 @@ impl Wish {
 ///
 /// A file is replaced as a whole: another name of it, a hard link, keeps the content that it had. So is one with several names
 /// of which only the permissions differ.
-pub(crate) fn restore(checkpoints: &FsCheckpoints, wish: &Wish, call: &Call) -> Outcome<Restored> {
-    restore_by(&Real, checkpoints, wish, call)
+pub(crate) fn restore(checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Restored> {
+    restore_by(&Real, checkpoints, wish)
 }
 
-fn restore_by(hands: &dyn Hands, checkpoints: &FsCheckpoints, wish: &Wish, call: &Call) -> Outcome<Restored> {
+fn restore_by(hands: &dyn Hands, checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Restored> {
     let tree = checkpoints.tree(&wish.folder)?;
     let mut db = checkpoints.open(&tree)?;
-    // From here on, who comes waits for it, whether or not anybody waits for this.
-    let lock = call.begin(|| Lock::of(&checkpoints.path(&tree, "lock"), &tree.root))?;
+    let lock = Lock::of(&checkpoints.path(&tree, "lock"), &tree.root)?;
+    if wish.waiting.strong_count() == 0 {
+        return Err(Trouble::Busy);
+    }
     finish_all(hands, &db, &tree.root)?;
     let mut walker = Walker::new(hands, &tree.root).map_err(Trouble::io(&tree.root))?;
 
@@ -120,8 +126,12 @@ fn recover_by(hands: &dyn Hands, checkpoints: &FsCheckpoints, tree: &Tree) -> Ou
         return Ok(Vec::new());
     }
     let db = checkpoints.open(tree)?;
-    // Also where nothing is noted: it may be about to be.
-    let lock = Lock::of(&checkpoints.path(tree, "lock"), &tree.root)?;
+    let lock = checkpoints.path(tree, "lock");
+    // One that has the lock is about to begin.
+    if journal::all(&db, &tree.root)?.is_empty() && !Lock::is_held(&lock, &tree.root)? {
+        return Ok(Vec::new());
+    }
+    let lock = Lock::of(&lock, &tree.root)?;
     let recovered = finish_all(hands, &db, &tree.root)?;
     drop(lock);
     Ok(recovered)

@@ -3,12 +3,11 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use rusqlite::Connection;
 use session_core::{Checkpoint, CheckpointId, Label, PathText, TakeOrder, Timestamp};
 
-use crate::call::Call;
 use crate::checkpoints::FsCheckpoints;
 use crate::content::{self, Piece};
 use crate::database::{self, Kept, begin, end};
@@ -33,16 +32,19 @@ pub(crate) struct Wish {
     pub(crate) at: Timestamp,
     pub(crate) folder: PathBuf,
     pub(crate) changed: Option<Vec<PathBuf>>,
+    /// Who waits for it; once that is dropped, nothing is kept.
+    pub(crate) waiting: Weak<()>,
 }
 
 impl Wish {
-    pub(crate) fn new(order: &TakeOrder<'_>) -> Self {
+    pub(crate) fn new(order: &TakeOrder<'_>, waiting: &Arc<()>) -> Self {
         Self {
             id: order.id,
             label: order.label.clone(),
             at: order.at,
             folder: order.folder.to_owned(),
             changed: order.changed.map(<[PathBuf]>::to_vec),
+            waiting: Arc::downgrade(waiting),
         }
     }
 }
@@ -50,26 +52,35 @@ impl Wish {
 /// So often a take begins again when what it counted on was dropped meanwhile.
 const TRIES: usize = 5;
 
-pub(crate) fn take(checkpoints: &FsCheckpoints, wish: &Wish, call: &Call) -> Outcome<Checkpoint> {
+pub(crate) fn take(checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Checkpoint> {
     let tree = checkpoints.tree(&wish.folder)?;
-    match take_of(checkpoints, &tree, wish, call) {
+    match take_of(checkpoints, &tree, wish, &|| ()) {
         Err(trouble) if trouble.is_corrupt() && checkpoints.set_aside(&tree)? => {
             tracing::warn!(%trouble, root = %tree.root.display(), "a damaged database of checkpoints was set aside");
-            take_of(checkpoints, &tree, wish, call)
+            take_of(checkpoints, &tree, wish, &|| ())
         }
         done => done,
     }
 }
 
-fn take_of(checkpoints: &FsCheckpoints, tree: &Tree, wish: &Wish, call: &Call) -> Outcome<Checkpoint> {
+/// `between` is done after looking and before keeping.
+fn take_of(checkpoints: &FsCheckpoints, tree: &Tree, wish: &Wish, between: &dyn Fn()) -> Outcome<Checkpoint> {
     restore::recover_tree(checkpoints, tree)?;
     let db = checkpoints.open(tree)?;
     let rules = Rules::of(checkpoints, tree);
-    let mut take = Take { checkpoints, tree, db: &db, wish, call, rules, wanted: None };
+    let mut take = Take { checkpoints, tree, db: &db, wish, rules, wanted: None };
     take.wanted = wish.changed.as_deref().and_then(|changed| Wanted::new(&tree.root, changed));
     let mut healed = false;
-    for _ in 0..TRIES {
-        match take.attempt() {
+    for number in 0..TRIES {
+        if number > TRIES / 2 {
+            // Where others never rest, nobody drops anything meanwhile.
+            begin(&db)?;
+        }
+        let done = take.attempt(between);
+        if !db.is_autocommit() {
+            db.execute_batch("ROLLBACK")?;
+        }
+        match done {
             Ok(Some(checkpoint)) => {
                 forget::tidy(&db)?;
                 return Ok(checkpoint);
@@ -93,7 +104,6 @@ struct Take<'t> {
     tree: &'t Tree,
     db: &'t Connection,
     wish: &'t Wish,
-    call: &'t Call,
     rules: Arc<Rules>,
     /// The paths that may have changed. `None`: any.
     wanted: Option<Wanted>,
@@ -105,7 +115,7 @@ impl Take<'_> {
     }
 
     /// Takes it, unless objects were dropped meanwhile.
-    fn attempt(&self) -> Outcome<Option<Checkpoint>> {
+    fn attempt(&self, between: &dyn Fn()) -> Outcome<Option<Checkpoint>> {
         let (db, root, limits) = (self.db, self.root(), self.checkpoints.limits);
         let began = Moment::now();
         let age = database::age(db)?;
@@ -128,6 +138,11 @@ impl Take<'_> {
         }
         let top = scan.top.try_clone().map_err(Trouble::io(&self.tree.root))?;
         let mut harvest = scan.run(&rows)?;
+        between();
+        // Who dropped it may have gone on to change the tree while it was looked at.
+        if self.wish.waiting.strong_count() == 0 {
+            return Err(Trouble::Busy);
+        }
         let (bytes, new) = harvest.bytes();
         limits::measure(&limits, 0, bytes)?;
         limits::room(&limits, &self.checkpoints.folder, new)?;
@@ -136,10 +151,6 @@ impl Take<'_> {
         end(
             db,
             read.and_then(|()| {
-                // Who dropped it may have gone on to change the tree while it was looked at.
-                if self.call.is_dropped() {
-                    return Err(Trouble::Dropped);
-                }
                 begin(db)?;
                 if database::age(db)? != age {
                     return Ok(None);
@@ -231,4 +242,89 @@ impl Writer<'_> {
 fn ours(checkpoints: &FsCheckpoints) -> Option<(u64, u64)> {
     let place = checkpoints.folder.parent()?.metadata().ok()?;
     Some((place.dev(), place.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs;
+    use std::sync::{Arc, Weak};
+
+    use session_core::{CheckpointId, Health, Label, Moment, RunId, SessionKey, Timestamp};
+
+    use super::{FsCheckpoints, Tree, Wish, database, take, take_of};
+    use crate::seen::{Seen, SeenKind};
+    use crate::{forget, health};
+
+    /// One who waits to the end.
+    fn somebody() -> Weak<()> {
+        Arc::downgrade(Box::leak(Box::new(Arc::new(()))))
+    }
+
+    #[test]
+    fn a_file_too_young_to_tell_is_read_again_by_the_next_take() {
+        let place = tempfile::tempdir().unwrap();
+        let (root, base) = (place.path().join("tree"), place.path().join("base"));
+        fs::create_dir_all(&root).unwrap();
+        let file = fs::File::create(root.join("x")).unwrap();
+        file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(3600)).unwrap();
+        let checkpoints = FsCheckpoints::new(&base);
+        let key = SessionKey::new("a", "claude").unwrap();
+        let step = RunId::new(uuid::Uuid::nil());
+        let label = Label::new(key, step, Moment::Asked);
+        let id = CheckpointId::new(uuid::Uuid::new_v4());
+        take(
+            &checkpoints,
+            &Wish {
+                id,
+                label,
+                at: Timestamp::EPOCH,
+                folder: root.clone(),
+                changed: None,
+                waiting: somebody(),
+            },
+        )
+        .unwrap();
+        let tree = Tree::around(&root).unwrap();
+        let db = checkpoints.open(&tree).unwrap();
+        let row: Vec<u8> = db.query_row("SELECT data FROM seen", [], |row| row.get(0)).unwrap();
+        let seen = Seen::decoded(&row).unwrap();
+        assert!(matches!(seen.get(b"x").unwrap().kind, SeenKind::Kept(None, _)));
+    }
+
+    #[test]
+    fn what_goes_while_a_take_counts_on_it_is_put_again() {
+        let place = tempfile::tempdir().unwrap();
+        let (root, base) = (place.path().join("tree"), place.path().join("base"));
+        fs::create_dir_all(root.join("d")).unwrap();
+        fs::write(root.join("d/x"), "content").unwrap();
+        let checkpoints = FsCheckpoints::new(&base);
+        let wish = |mailbox: &str, changed: Option<Vec<_>>| {
+            let key = SessionKey::new(mailbox, "claude").unwrap();
+            let step = RunId::new(uuid::Uuid::nil());
+            let label = Label::new(key, step, Moment::Asked);
+            let id = CheckpointId::new(uuid::Uuid::new_v4());
+            Wish { id, label, at: Timestamp::EPOCH, folder: root.clone(), changed, waiting: somebody() }
+        };
+        for changed in [None, Some(vec!["new".into()])] {
+            let first = wish("a", None);
+            take(&checkpoints, &first).unwrap();
+            let times = Cell::new(0);
+            // All that the take counts on is dropped when it has looked at the tree.
+            let drop_all = || {
+                times.set(times.get() + 1);
+                let wish = forget::Wish { key: first.label.key.clone(), these: None };
+                forget::forget(&checkpoints, &wish).unwrap();
+            };
+            fs::write(root.join("new"), format!("{changed:?}")).unwrap();
+            let second = wish("b", changed);
+            let tree = Tree::around(&root).unwrap();
+            take_of(&checkpoints, &tree, &second, &drop_all).unwrap();
+            assert_eq!(times.get(), 2, "it began again");
+            let db = checkpoints.open(&tree).unwrap();
+            let kept = database::kept(&db, &second.label.key, second.id).unwrap().unwrap();
+            assert_eq!(health::check(&db, &kept).unwrap(), Health::Whole);
+            forget::forget(&checkpoints, &forget::Wish { key: second.label.key, these: None }).unwrap();
+        }
+    }
 }

@@ -35,9 +35,6 @@ pub(crate) enum Trouble {
     /// Somebody else is at work on the tree.
     #[error("another process puts the tree back")]
     Busy,
-    /// Nobody waits for it any more, and it was not begun.
-    #[error("nobody waits for it")]
-    Dropped,
     /// It was begun.
     #[error("it was begun")]
     CutOff(#[source] Box<Self>),
@@ -91,7 +88,6 @@ impl Trouble {
             Self::NoRoom(_) => CheckpointErrorKind::NoRoom,
             Self::NotHere(_) => CheckpointErrorKind::NotHere,
             Self::Busy => CheckpointErrorKind::Unavailable,
-            Self::Dropped => CheckpointErrorKind::Other,
             Self::CutOff(_) => CheckpointErrorKind::CutOff,
         }
     }

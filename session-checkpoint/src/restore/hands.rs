@@ -69,6 +69,8 @@ impl Seen {
 
 /// A file system, as far as it is needed.
 pub(super) trait Hands: Debug + Sync {
+    /// From how many threads it may be asked for what waits for the disk.
+    fn at_once(&self) -> usize;
     fn open_root(&self, path: &Path) -> io::Result<OwnedFd>;
     /// Opens a folder in a folder.
     fn enter(&self, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd>;
@@ -113,6 +115,11 @@ fn mode(bits: u16) -> Mode {
 }
 
 impl Hands for Real {
+    fn at_once(&self) -> usize {
+        // They wait, and take nothing from the processor.
+        8
+    }
+
     fn open_root(&self, path: &Path) -> io::Result<OwnedFd> {
         Ok(fs::open(path, FOLDER, Mode::empty())?)
     }

@@ -2,18 +2,19 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 use rusqlite::Connection;
 use session_core::LeftWhy;
 
+use super::durable;
 use super::hands::{Hands, Seen};
 use super::look::{self, As};
 use super::task::{Task, Verdict, is_leaf, why};
 use super::walk::{self, Open};
-use super::work::{Work, cannot};
+use super::work::Work;
 use crate::node::What;
 use crate::object;
 use crate::trouble::{Outcome, Trouble};
@@ -52,8 +53,11 @@ impl Work<'_> {
             for at in batch {
                 made.extend(self.prepare(&mut tasks[*at], *at)?);
             }
-            let synced: Vec<io::Result<()>> = made.iter().map(|made| made.sync(self.hands)).collect();
-            for (made, synced) in made.into_iter().zip(synced) {
+            let files: Vec<_> = made.iter().filter_map(Made::file).collect();
+            let mut synced = durable::sync(self.hands, &files).into_iter();
+            for made in made {
+                // A link has nothing but its entry.
+                let synced = made.file().and_then(|_| synced.next()).unwrap_or(Ok(()));
                 self.finish(made, synced, tasks);
             }
             self.walker.close();
@@ -167,13 +171,11 @@ impl Work<'_> {
 }
 
 impl Made {
-    fn sync(&self, hands: &dyn Hands) -> io::Result<()> {
+    /// The file that is to be made durable.
+    fn file(&self) -> Option<BorrowedFd<'_>> {
         match &self.form {
-            Form::File(_, file) | Form::Same(file) => match hands.sync(file.as_fd()) {
-                Err(error) if rustix::io::Errno::from_io_error(&error).is_some_and(cannot) => Ok(()),
-                done => done,
-            },
-            Form::Link(_) => Ok(()),
+            Form::File(_, file) | Form::Same(file) => Some(file.as_fd()),
+            Form::Link(_) => None,
         }
     }
 }

@@ -46,10 +46,11 @@ impl Work<'_> {
         if self.goes_on {
             self.remove_drafts(&tasks);
         }
-        for task in tasks.iter_mut().filter(|task| task.before.is_none() && task.after.is_none()) {
-            self.look_for_nothing(task);
-        }
-        for task in tasks.iter_mut().filter(|task| is_leaf(task.before) && !is_leaf(task.after)) {
+        let goes = |task: &&mut Task| match task.before {
+            Some(_) => is_leaf(task.before) && !is_leaf(task.after),
+            None => task.after.is_none(),
+        };
+        for task in tasks.iter_mut().filter(goes) {
             self.remove(task);
         }
         for task in tasks.iter_mut().rev() {
@@ -77,19 +78,6 @@ impl Work<'_> {
             Err(Blocked::Missing | Blocked::NoFolder) => task.leave(LeftWhy::InTheWay),
         }
         None
-    }
-
-    /// Tells whether a path that is in neither state has nothing at it.
-    fn look_for_nothing(&mut self, task: &mut Task) {
-        if task.verdict.is_some() {
-            return;
-        }
-        let Some(folder) = self.parent(task) else { return };
-        match walk::look(self.hands, &folder, task.name()) {
-            Ok(None) => task.verdict = Some(Verdict::Done),
-            Ok(Some(_)) => task.leave(LeftWhy::ChangedMeanwhile),
-            Err(error) => task.leave(why(&error)),
-        }
     }
 
     /// Removes a file or a link, for nothing or for a folder.
@@ -222,21 +210,8 @@ impl Work<'_> {
         if self.goes_on {
             self.touched.extend(tasks.iter().map(|task| task.parent().to_owned()));
         }
-        for path in std::mem::take(&mut self.touched) {
-            let Ok(folder) = self.walker.folder(&path) else { continue };
-            match self.hands.sync(folder.as_fd()) {
-                // This file system cannot.
-                Err(error) if Errno::from_io_error(&error).is_some_and(cannot) => {}
-                done => done.map_err(Trouble::io(path))?,
-            }
-        }
-        Ok(())
+        self.sync_folders()
     }
-}
-
-/// Whether a system says so to a call that it does not know for such a file.
-pub(super) fn cannot(error: Errno) -> bool {
-    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP)
 }
 
 fn told(tasks: Vec<Task>) -> Restored {

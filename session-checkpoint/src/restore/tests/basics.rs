@@ -229,6 +229,31 @@ fn while_one_puts_back_another_is_told_so() {
     let busy = world.restore_by(&crate::restore::Real, id, id, &[]);
     assert!(matches!(busy, Err(crate::trouble::Trouble::Busy)), "{busy:?}");
     assert!(crate::restore::recover(&world.checkpoints, &world.root).unwrap().is_empty());
+    assert!(matches!(world.recover_by(&crate::restore::Real), Err(crate::trouble::Trouble::Busy)));
     drop(lock);
     world.restore(id, id, &[]);
+    assert_eq!(world.recover_by(&crate::restore::Real).unwrap(), []);
+}
+
+#[test]
+fn what_nobody_waits_for_is_not_begun() {
+    let (from, to) = (model(&[("a", file(0o644, "now"))]), model(&[]));
+    let mut world = World::new();
+    let (a, b) = (world.keep(&from), world.keep(&to));
+    world.build(&from);
+    let wish = world.wish(a, b, &differing(&from, &to));
+    world.waiting = std::sync::Arc::new(());
+    assert!(crate::restore::restore(&world.checkpoints, &wish).is_err());
+    assert_eq!(world.read(), from);
+}
+
+#[test]
+fn a_path_that_is_in_neither_is_done_where_nothing_stands() {
+    let tree = model(&[("a", file(0o644, "a"))]);
+    let world = World::new();
+    let (a, b) = (world.keep(&tree), world.keep(&model(&[])));
+    world.build(&model(&[("b", file(0o644, "mine"))]));
+    let restored = world.restore(b, a, &["b", "c", "d/e"].map(PathBuf::from));
+    assert_eq!(left(&restored), [(Path::new("b"), LeftWhy::ChangedMeanwhile)]);
+    assert_eq!(restored.done, ["c", "d/e"].map(PathBuf::from));
 }

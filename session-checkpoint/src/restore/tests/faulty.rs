@@ -82,6 +82,10 @@ fn named(word: &str, name: &OsStr) -> String {
 }
 
 impl Hands for Faulty {
+    fn at_once(&self) -> usize {
+        1
+    }
+
     fn open_root(&self, path: &Path) -> io::Result<OwnedFd> {
         self.call(format!("open_root {}", path.display()), |_| Real.open_root(path))
     }

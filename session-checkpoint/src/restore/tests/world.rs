@@ -1,6 +1,7 @@
 //! A tree on the disk, and a checkpointer.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rusqlite::TransactionBehavior;
 use session_core::{
@@ -9,7 +10,6 @@ use session_core::{
 };
 
 use super::model::{self, Model};
-use crate::call::Call;
 use crate::checkpoints::FsCheckpoints;
 use crate::database::{self, Kept};
 use crate::diff;
@@ -28,6 +28,7 @@ pub(super) struct World {
     pub(super) root: PathBuf,
     pub(super) tree: Tree,
     pub(super) checkpoints: FsCheckpoints,
+    pub(super) waiting: Arc<()>,
 }
 
 impl World {
@@ -39,7 +40,7 @@ impl World {
         std::fs::create_dir(&root).unwrap();
         let tree = Tree::around(&root).unwrap();
         let checkpoints = FsCheckpoints::new(home.path().join("base"));
-        Self { home, root, tree, checkpoints }
+        Self { home, root, tree, checkpoints, waiting: Arc::new(()) }
     }
 
     /// Keeps a tree that is not on the disk.
@@ -79,7 +80,8 @@ impl World {
 
     pub(super) fn wish(&self, from: CheckpointId, to: CheckpointId, paths: &[PathBuf]) -> Wish {
         let step = RunId::new(uuid::Uuid::from_u128(7));
-        Wish { key: key(), step, folder: self.root.clone(), to, from, paths: paths.to_vec() }
+        let waiting = Arc::downgrade(&self.waiting);
+        Wish { key: key(), step, folder: self.root.clone(), to, from, paths: paths.to_vec(), waiting }
     }
 
     pub(super) fn restore(&self, from: CheckpointId, to: CheckpointId, paths: &[PathBuf]) -> Restored {
@@ -93,7 +95,7 @@ impl World {
         to: CheckpointId,
         paths: &[PathBuf],
     ) -> Outcome<Restored> {
-        restore_by(hands, &self.checkpoints, &self.wish(from, to, paths), &Call::new().0)
+        restore_by(hands, &self.checkpoints, &self.wish(from, to, paths))
     }
 
     pub(super) fn recover_by(&self, hands: &dyn Hands) -> Outcome<Vec<Recovered>> {
