@@ -50,6 +50,10 @@ impl Edit {
         match self {
             Self::Write(path, text) => {
                 make_way(path);
+                // Through a link, another path would change than is told.
+                if root.join(path).is_symlink() {
+                    fs::remove_file(root.join(path)).unwrap();
+                }
                 drop(fs::write(root.join(path), text));
                 // Folders on the way may be new.
                 path.ancestors().filter(|path| !path.as_os_str().is_empty()).map(Path::to_owned).collect()
