@@ -289,3 +289,31 @@ fn a_name_in_another_spelling_is_left() {
     assert_eq!(left(&restored), [(Path::new("d"), LeftWhy::Folded)]);
     assert_eq!(now, model(&[("D", folder(0o755))]));
 }
+
+/// Somebody changes a file at any moment but the last: what they wrote is there in the end.
+#[test]
+fn what_is_changed_between_two_looks_stays() {
+    let from = model(&[("a", file(0o644, "now")), ("b", file(0o644, "now"))]);
+    let to = model(&[("a", file(0o644, "then"))]);
+    let world = World::new();
+    let (a, b) = (world.keep(&from), world.keep(&to));
+    let paths = differing(&from, &to);
+    world.build(&from);
+    let hands = super::faulty::Faulty::new(super::faulty::Fault::Never);
+    world.restore_by(&hands, a, b, &paths).unwrap();
+    let calls = hands.calls.into_inner().unwrap();
+    for (name, last) in [("a", "replace a"), ("b", "remove b")] {
+        let last = calls.iter().position(|call| call == last).unwrap();
+        for at in 0..last {
+            world.build(&from);
+            let meanwhile: fn(&Path) = match name {
+                "a" => |root| fs::write(root.join("a"), "mine").unwrap(),
+                _ => |root| fs::write(root.join("b"), "mine").unwrap(),
+            };
+            let hands = super::faulty::Faulty::beside(&world.root, at, meanwhile);
+            let restored = world.restore_by(&hands, a, b, &paths).unwrap();
+            assert_eq!(left(&restored), [(Path::new(name), LeftWhy::ChangedMeanwhile)], "{name} at {at}");
+            assert_eq!(fs::read(world.root.join(name)).unwrap(), b"mine", "{name} at {at}");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::panic::{self, AssertUnwindSafe};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rustix::io::Errno;
@@ -30,14 +30,24 @@ pub(super) struct Faulty {
     /// Whether it is a file system that folds letter case.
     folds: bool,
     pub(super) calls: Mutex<Vec<String>>,
+    /// What somebody else does right before a call.
+    meanwhile: Option<(usize, Meanwhile)>,
+    root: PathBuf,
 }
+
+type Meanwhile = fn(&Path);
 
 /// What a process that ends leaves on the stack.
 struct Ended;
 
 impl Faulty {
     pub(super) fn new(fault: Fault) -> Self {
-        Self { fault, folds: false, calls: Mutex::new(Vec::new()) }
+        Self { fault, folds: false, calls: Mutex::new(Vec::new()), meanwhile: None, root: PathBuf::new() }
+    }
+
+    /// Somebody else does this to the tree right before the call with this number.
+    pub(super) fn beside(root: &Path, at: usize, meanwhile: Meanwhile) -> Self {
+        Self { meanwhile: Some((at, meanwhile)), root: root.to_owned(), ..Self::new(Fault::Never) }
     }
 
     pub(super) fn folding() -> Self {
@@ -72,6 +82,11 @@ impl Faulty {
             calls.push(name);
             calls.len() - 1
         };
+        if let Some((at, act)) = self.meanwhile
+            && at == number
+        {
+            act(&self.root);
+        }
         match self.fault {
             Fault::Ends(at) if at == number => {
                 if is_write {
