@@ -52,7 +52,8 @@ fn restore(base: &Path, folder: &Path, from: CheckpointId, to: CheckpointId) {
         let changes = checkpoints.diff(&key(), from, to).await.unwrap();
         let paths: Vec<PathBuf> = changes.into_iter().map(|change| change.path).collect();
         let order = RestoreOrder { key: &key(), step: step(1), folder, to, from, paths: &paths };
-        writeln!(std::io::stdout(), "begins").unwrap();
+        let mut out = std::io::stdout();
+        writeln!(out, "begins").unwrap();
         checkpoints.restore(&order).await.unwrap();
     });
 }

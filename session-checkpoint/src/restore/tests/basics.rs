@@ -257,3 +257,63 @@ fn a_path_that_is_in_neither_is_done_where_nothing_stands() {
     assert_eq!(left(&restored), [(Path::new("b"), LeftWhy::ChangedMeanwhile)]);
     assert_eq!(restored.done, ["c", "d/e"].map(PathBuf::from));
 }
+
+/// On a file system that folds letter case, a name that is spelt in another way is another's.
+#[test]
+fn a_name_in_another_spelling_is_left() {
+    let play = |from: &[(&str, Thing)], to: &[(&str, Thing)], now: &[(&str, Thing)]| {
+        let (from, to) = (model(from), model(to));
+        let world = World::new();
+        let (a, b) = (world.keep(&from), world.keep(&to));
+        world.build(&model(now));
+        let hands = super::faulty::Faulty::folding();
+        let restored = world.restore_by(&hands, a, b, &differing(&from, &to)).unwrap();
+        (world.read(), restored)
+    };
+    let (one, two) = (file(0o644, "one"), file(0o644, "two"));
+    // An agent gave it another spelling, which is taken back.
+    let (now, restored) = play(&[("read", one.clone())], &[("Read", one.clone())], &[("read", one.clone())]);
+    assert_eq!((now, restored.left), (model(&[("Read", one.clone())]), vec![]));
+    // Somebody else did so meanwhile.
+    let other = [("READ", one.clone())];
+    for to in [vec![("read", two.clone())], vec![], vec![("read", folder(0o755))]] {
+        let (now, restored) = play(&[("read", one.clone())], &to, &other);
+        assert_eq!(left(&restored), [(Path::new("read"), LeftWhy::Folded)], "{to:?}");
+        assert_eq!(now, model(&other), "{to:?}");
+    }
+    let (now, restored) = play(&[], &[("read", one.clone())], &other);
+    assert_eq!(left(&restored), [(Path::new("read"), LeftWhy::Folded)]);
+    assert_eq!(now, model(&other));
+    // Folders, too.
+    let (now, restored) = play(&[("d", folder(0o755))], &[("d", folder(0o700))], &[("D", folder(0o755))]);
+    assert_eq!(left(&restored), [(Path::new("d"), LeftWhy::Folded)]);
+    assert_eq!(now, model(&[("D", folder(0o755))]));
+}
+
+/// Somebody changes a file at any moment but the last: what they wrote is there in the end.
+#[test]
+fn what_is_changed_between_two_looks_stays() {
+    let from = model(&[("a", file(0o644, "now")), ("b", file(0o644, "now"))]);
+    let to = model(&[("a", file(0o644, "then"))]);
+    let world = World::new();
+    let (a, b) = (world.keep(&from), world.keep(&to));
+    let paths = differing(&from, &to);
+    world.build(&from);
+    let hands = super::faulty::Faulty::new(super::faulty::Fault::Never);
+    world.restore_by(&hands, a, b, &paths).unwrap();
+    let calls = hands.calls.into_inner().unwrap();
+    for (name, last) in [("a", "replace a"), ("b", "remove b")] {
+        let last = calls.iter().position(|call| call == last).unwrap();
+        for at in 0..last {
+            world.build(&from);
+            let meanwhile: fn(&Path) = match name {
+                "a" => |root| fs::write(root.join("a"), "mine").unwrap(),
+                _ => |root| fs::write(root.join("b"), "mine").unwrap(),
+            };
+            let hands = super::faulty::Faulty::beside(&world.root, at, meanwhile);
+            let restored = world.restore_by(&hands, a, b, &paths).unwrap();
+            assert_eq!(left(&restored), [(Path::new(name), LeftWhy::ChangedMeanwhile)], "{name} at {at}");
+            assert_eq!(fs::read(world.root.join(name)).unwrap(), b"mine", "{name} at {at}");
+        }
+    }
+}

@@ -1,10 +1,11 @@
 //! Hands that count what they do, and stop or fail at a chosen call.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::panic::{self, AssertUnwindSafe};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rustix::io::Errno;
@@ -26,15 +27,38 @@ pub(super) enum Fault {
 #[derive(Debug)]
 pub(super) struct Faulty {
     fault: Fault,
+    /// Whether it is a file system that folds letter case.
+    folds: bool,
     pub(super) calls: Mutex<Vec<String>>,
+    /// What somebody else does right before a call.
+    meanwhile: Option<(usize, Meanwhile)>,
+    root: PathBuf,
 }
+
+type Meanwhile = fn(&Path);
 
 /// What a process that ends leaves on the stack.
 struct Ended;
 
 impl Faulty {
     pub(super) fn new(fault: Fault) -> Self {
-        Self { fault, calls: Mutex::new(Vec::new()) }
+        Self { fault, folds: false, calls: Mutex::new(Vec::new()), meanwhile: None, root: PathBuf::new() }
+    }
+
+    /// Somebody else does this to the tree right before the call with this number.
+    pub(super) fn beside(root: &Path, at: usize, meanwhile: Meanwhile) -> Self {
+        Self { meanwhile: Some((at, meanwhile)), root: root.to_owned(), ..Self::new(Fault::Never) }
+    }
+
+    pub(super) fn folding() -> Self {
+        Self { folds: true, ..Self::new(Fault::Never) }
+    }
+
+    /// The spelling of a name that stands there.
+    fn spelt(&self, folder: BorrowedFd<'_>, name: &OsStr) -> OsString {
+        let names = if self.folds { Real.names(folder).unwrap() } else { Vec::new() };
+        let same = names.into_iter().find(|present| present.eq_ignore_ascii_case(name.as_bytes()));
+        same.map_or_else(|| name.to_owned(), OsString::from_vec)
     }
 
     pub(super) fn count(&self) -> usize {
@@ -58,6 +82,11 @@ impl Faulty {
             calls.push(name);
             calls.len() - 1
         };
+        if let Some((at, act)) = self.meanwhile
+            && at == number
+        {
+            act(&self.root);
+        }
         match self.fault {
             Fault::Ends(at) if at == number => {
                 if is_write {
@@ -91,11 +120,11 @@ impl Hands for Faulty {
     }
 
     fn enter(&self, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
-        self.call(named("enter", name), |_| Real.enter(folder, name))
+        self.call(named("enter", name), |_| Real.enter(folder, &self.spelt(folder, name)))
     }
 
     fn look(&self, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Seen> {
-        self.call(named("look", name), |_| Real.look(folder, name))
+        self.call(named("look", name), |_| Real.look(folder, &self.spelt(folder, name)))
     }
 
     fn names(&self, folder: BorrowedFd<'_>) -> io::Result<Vec<Vec<u8>>> {
@@ -103,11 +132,11 @@ impl Hands for Faulty {
     }
 
     fn target(&self, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Vec<u8>> {
-        self.call(named("target", name), |_| Real.target(folder, name))
+        self.call(named("target", name), |_| Real.target(folder, &self.spelt(folder, name)))
     }
 
     fn open(&self, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
-        self.call(named("open", name), |_| Real.open(folder, name))
+        self.call(named("open", name), |_| Real.open(folder, &self.spelt(folder, name)))
     }
 
     fn look_at(&self, file: BorrowedFd<'_>) -> io::Result<Seen> {
@@ -151,22 +180,22 @@ impl Hands for Faulty {
 
     fn set_folder_mode(&self, folder: BorrowedFd<'_>, name: &OsStr, mode: u16) -> io::Result<()> {
         let call = format!("set_folder_mode {} {mode:o}", name.display());
-        self.call(call, |_| Real.set_folder_mode(folder, name, mode))
+        self.call(call, |_| Real.set_folder_mode(folder, &self.spelt(folder, name), mode))
     }
 
     fn replace(&self, folder: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        self.call(named("replace", to), |_| Real.replace(folder, from, to))
+        self.call(named("replace", to), |_| Real.replace(folder, from, &self.spelt(folder, to)))
     }
 
     fn put(&self, folder: BorrowedFd<'_>, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        self.call(named("put", to), |_| Real.put(folder, from, to))
+        self.call(named("put", to), |_| Real.put(folder, from, &self.spelt(folder, to)))
     }
 
     fn remove(&self, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
-        self.call(named("remove", name), |_| Real.remove(folder, name))
+        self.call(named("remove", name), |_| Real.remove(folder, &self.spelt(folder, name)))
     }
 
     fn remove_folder(&self, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
-        self.call(named("remove_folder", name), |_| Real.remove_folder(folder, name))
+        self.call(named("remove_folder", name), |_| Real.remove_folder(folder, &self.spelt(folder, name)))
     }
 }
