@@ -163,7 +163,13 @@ fn main() -> ExitCode {
             let changed = site.forest.touch(CHANGED, 900_000 + u64::from(n));
             timed(|| site.take(Some(&changed)))
         };
-        let (a, b) = (take(&mut small), take(&mut site));
+        let (a, b) = if n % 2 == 0 {
+            let a = take(&mut small);
+            (a, take(&mut site))
+        } else {
+            let b = take(&mut site);
+            (take(&mut small), b)
+        };
         if n > 0 {
             sizes.push(a, b);
         }
