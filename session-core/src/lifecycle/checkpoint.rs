@@ -35,7 +35,10 @@ impl Lifecycle {
         ledger: &Ledger,
         spot: Option<Spot>,
     ) -> Marked {
-        let Some(checkpointer) = &self.checkpointer else { return Marked::default() };
+        // What a copy is asked for is no step of the key's work.
+        let Some(checkpointer) = self.checkpointer.as_ref().filter(|_| !job.request.scratch) else {
+            return Marked::default();
+        };
         let mut marked = Marked::default();
         if ledger.lease.is_none() {
             let why = "nobody can tell who has the key".to_owned();

@@ -29,6 +29,7 @@ impl Lifecycle {
         let (step, mut warnings) = (RunId::new(self.host.random_id()), Vec::new());
         self.end_what_is_left(&mut kept, step, &mut warnings).await?;
         let Some(session) = kept.present().map(|binding| binding.native_id.clone()) else {
+            kept.forget_summary();
             self.must_write(&mut kept).await?;
             return Ok(Cleared { warnings, ..none });
         };

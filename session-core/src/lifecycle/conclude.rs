@@ -64,6 +64,7 @@ impl Lifecycle {
         let usage_source = if unknown { FigureSource::Unknown } else { FigureSource::Reported };
         let cost_usd = all().filter_map(|tried| tried.cost_usd).reduce(|sum, cost| sum + cost);
         ledger.record.totals.add_run(usage, cost_usd);
+        ledger.note_checkpoint(scene.checkpoint);
         ledger.try_again();
         ledger.finish(job.run, route, failure.or(route.why()), failure.is_none(), now);
         self.persist(&mut ledger).await;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::decide::{Grown, Telling, Verdict, holds};
-use crate::{AgentCapabilities, Inspection, NativeId, Recipe, TurnRecipe, Warning};
+use crate::{AgentCapabilities, CheckpointId, Inspection, KeptSeed, NativeId, Recipe, TurnRecipe, Warning};
 
 use super::admit::Job;
 use super::ledger::Ledger;
@@ -95,6 +95,13 @@ impl Ledger {
         let binding = self.record.binding.as_ref().filter(|binding| binding.poisoned.is_none());
         if binding.is_some_and(|binding| Some(&binding.native_id) == self.passing.holder.as_ref()) {
             self.record.preamble = None;
+        }
+    }
+
+    /// Notes the checkpoint before a run in the recipe of the key: from there it can be run anew.
+    pub(super) fn note_checkpoint(&mut self, checkpoint: Option<CheckpointId>) {
+        if let (Some(KeptSeed::Known(seed)), Some(id)) = (&mut self.record.seed, checkpoint) {
+            seed.last_checkpoint = Some(id);
         }
     }
 

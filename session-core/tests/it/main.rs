@@ -25,6 +25,7 @@ mod lifecycle_limits;
 mod listing;
 mod locating;
 mod mending;
+mod passing_on;
 mod product;
 mod reach;
 mod recipes;

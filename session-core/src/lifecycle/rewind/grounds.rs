@@ -10,6 +10,7 @@ use crate::{
 
 use super::super::Lifecycle;
 use super::super::checkpoint::spot_of;
+use super::super::ledger::COMPACTED;
 
 /// The agent of a key, and the folder that its sessions are looked at from.
 #[derive(Debug)]
@@ -75,6 +76,15 @@ impl Kept {
         present(&self.record)
     }
 
+    /// Drops a summary of the key's own conversation that waits for a new one to begin with it: that one is not to begin any
+    /// more. What others handed over still waits.
+    pub(in crate::lifecycle) fn forget_summary(&mut self) {
+        if self.record.preamble.as_ref().is_some_and(|waiting| waiting.why == COMPACTED) {
+            self.record.preamble = None;
+            self.changed = true;
+        }
+    }
+
     /// Puts a session in force, or none. What was in force moves to the past for this reason, and can be rejoined.
     pub(in crate::lifecycle) fn put_in_force(&mut self, binding: Option<Binding>, why: &str, now: Timestamp) {
         let record = &mut self.record;
@@ -92,6 +102,8 @@ impl Kept {
             }
         }
         record.binding = binding;
+        self.forget_summary();
+        let record = &mut self.record;
         record.updated_at = now;
         self.changed = true;
     }

@@ -1,0 +1,52 @@
+//! Where going back, summaries and recipes meet.
+
+use session_core::*;
+
+use crate::scripted::*;
+use crate::shelf::*;
+
+fn of_key() -> SummaryRequest {
+    SummaryRequest::new(key())
+}
+
+#[tokio::test]
+async fn a_summary_that_waits_goes_with_the_conversation_that_it_was_for() {
+    // Whoever goes back, clears or takes up the old one does not want to begin with it.
+    for way in ["rewind", "clear", "rejoin"] {
+        let yard = yard();
+        yard.run("one +a=1").await;
+        yard.run("two +a=2").await;
+        let compacted = yard.lifecycle.compact(&of_key()).await.unwrap();
+        assert!(yard.lifecycle.record(&key()).await.unwrap().unwrap().preamble.is_some());
+        match way {
+            "rewind" => drop(yard.lifecycle.rewind(&back(1)).await.unwrap()),
+            "clear" => drop(yard.lifecycle.clear(&key()).await.unwrap()),
+            _ => drop(yard.lifecycle.rejoin(&key(), &compacted.before).await.unwrap()),
+        }
+        let next = yard.run("three").await;
+        assert_eq!(next.preamble, None, "{way}");
+        let (_, prompt) = yard.agent.world().calls.last().unwrap().clone();
+        assert_eq!(prompt, "three", "{way}");
+    }
+}
+
+#[tokio::test]
+async fn what_others_handed_over_still_waits_after_a_clear() {
+    let yard = yard();
+    yard.run("one").await;
+    let other = SessionKey::new("issue-43", "scripted").unwrap();
+    yard.lifecycle.run(request("elsewhere").session(SessionRef::new("issue-43", "scripted"))).await.unwrap();
+    let _ = yard.lifecycle.hand_over_to(&SummaryRequest::new(other), &key()).await.unwrap();
+    let _ = yard.lifecycle.clear(&key()).await.unwrap();
+    assert_eq!(yard.run("two").await.preamble.as_deref(), Some("handed_over"));
+}
+
+#[tokio::test]
+async fn a_recipe_knows_the_checkpoint_before_its_last_run() {
+    let yard = yard();
+    yard.lifecycle.run(request("one +a=1").seed(RecipeSeed::new("fix.yaml", "1"))).await.unwrap();
+    let second = yard.run("two +a=2").await;
+    let record = yard.lifecycle.record(&key()).await.unwrap().unwrap();
+    assert_eq!(record.recipe().unwrap().last_checkpoint, second.checkpoint);
+    assert!(second.checkpoint.is_some());
+}
