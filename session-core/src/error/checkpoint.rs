@@ -15,7 +15,7 @@ pub enum CheckpointErrorKind {
     PermissionDenied,
     /// There would be too little room left, or the tree is over a limit.
     NoRoom,
-    /// No checkpoint is taken of such a folder: `/`, a home, or one that holds its own store.
+    /// No checkpoint is taken of such a folder: `/`, a home or what homes lie in, or one within the store.
     NotHere,
     /// There is no such checkpoint of this key.
     NotFound,
