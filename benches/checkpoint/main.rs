@@ -3,7 +3,7 @@
 //! Each figure comes from pairs taken in turn on the same tree, which is changed anew before each. Read the ratios, not the
 //! milliseconds.
 
-#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark for people at a terminal")]
+#![expect(clippy::unwrap_used, reason = "a benchmark for people at a terminal")]
 
 #[path = "../figures/mod.rs"]
 mod figures;

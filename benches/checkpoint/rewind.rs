@@ -40,17 +40,17 @@ pub(crate) fn known(count: u32, site: &mut Site, copies: &Path) -> Pairs {
     for n in 0..=count {
         let changed = site.forest.touch(CHANGED, 700_000 + u64::from(n));
         let now = site.take(Some(&changed)).id;
-        let mut copy = || {
+        let copy = || {
             for (n, path) in changed.iter().enumerate() {
                 fs::copy(site.forest.root.join(path), copies.join(n.to_string())).unwrap();
             }
         };
         let (bare, ours) = if n % 2 == 0 {
-            let bare = timed(&mut copy);
+            let bare = timed(copy);
             (bare, timed(|| site.restore(now, to, &changed)))
         } else {
             let ours = timed(|| site.restore(now, to, &changed));
-            (timed(&mut copy), ours)
+            (timed(copy), ours)
         };
         if n > 0 {
             pairs.push(bare, ours);
