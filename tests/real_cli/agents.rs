@@ -73,6 +73,9 @@ pub(crate) trait AgentUnderTest: Debug + Send + Sync {
     /// A prompt that makes the model run this command with the agent's own tool.
     fn tool_call(&self, cli: &Pinned, command: &str) -> String;
 
+    /// A prompt that makes the model write this line into a new file of the project, with the agent's own tool for edits.
+    fn edit_call(&self, cli: &Pinned, file: &Path, line: &str) -> String;
+
     /// The words with which a person gives the CLI one prompt, in a new session or in this one.
     fn one_prompt(&self, session: Option<&NativeId>, prompt: &str) -> Vec<String>;
 
@@ -117,6 +120,8 @@ pub(crate) struct Rules {
     pub(crate) answers_anywhere: bool,
     /// Whether the prompt is on the disk before the model has answered.
     pub(crate) keeps_prompts_at_once: bool,
+    /// Whether a run asks for a title of other sessions beside its own, with what was said in them.
+    pub(crate) titles_other_sessions: bool,
     /// What the run after a kill in the first turn does.
     pub(crate) after_a_killed_first_turn: Route,
     /// What becomes of a damaged session when the next run looks at it first, and when nobody looks.

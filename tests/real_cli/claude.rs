@@ -2,7 +2,7 @@
 
 mod own;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use libtest_mimic::Trial;
 use rejoin::adapters::{ClaudeOptions, claude};
@@ -84,6 +84,8 @@ impl AgentUnderTest for Claude {
             // nothing. 2.0.14 writes nothing before the first answer.
             answers_anywhere: true,
             keeps_prompts_at_once: newer,
+            // Seen on 2.0.14 alone.
+            titles_other_sessions: !newer,
             after_a_killed_first_turn: match newer {
                 true => Route::Resumed,
                 false => Route::FellBack(Why::SessionNotStarted),
@@ -120,6 +122,10 @@ impl AgentUnderTest for Claude {
 
     fn tool_call(&self, _cli: &Pinned, command: &str) -> String {
         format!("[[tool Bash {}]]", serde_json::json!({ "command": command, "description": "…" }))
+    }
+
+    fn edit_call(&self, _cli: &Pinned, file: &Path, line: &str) -> String {
+        format!("[[tool Write {}]]", serde_json::json!({ "file_path": file, "content": format!("{line}\n") }))
     }
 
     fn logged_out(&self, environment: Environment) -> Option<Environment> {

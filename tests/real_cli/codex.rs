@@ -98,6 +98,7 @@ impl AgentUnderTest for CodexCli {
             has_cost: false,
             answers_anywhere: true,
             keeps_prompts_at_once: true,
+            titles_other_sessions: false,
             after_a_killed_first_turn: Route::Resumed,
             damages: damages(cli),
             faults: vec![
@@ -149,6 +150,11 @@ impl AgentUnderTest for CodexCli {
         let (tool, argument) =
             if cli.at_least([0, 98, 0]) { ("exec_command", "cmd") } else { ("shell_command", "command") };
         format!("[[tool {tool} {}]]", serde_json::json!({ argument: command }))
+    }
+
+    fn edit_call(&self, _cli: &Pinned, file: &Path, line: &str) -> String {
+        let patch = format!("*** Begin Patch\n*** Add File: {}\n+{line}\n*** End Patch\n", file.display());
+        format!("[[tool apply_patch {}]]", serde_json::json!({ "input": patch }))
     }
 
     fn logged_out(&self, environment: Environment) -> Option<Environment> {

@@ -18,6 +18,7 @@ mod pinned;
 mod runner;
 mod scenarios;
 mod stage;
+mod workshop;
 
 use std::process::ExitCode;
 

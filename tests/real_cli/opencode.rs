@@ -4,7 +4,7 @@ mod own;
 mod sessions;
 mod versions;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use libtest_mimic::Trial;
@@ -154,6 +154,7 @@ impl AgentUnderTest for OpencodeCli {
             // 1.15.13 keeps the answer there, and says nothing of it.
             answers_anywhere: files || newest || !per_session,
             keeps_prompts_at_once: true,
+            titles_other_sessions: false,
             // 1.2.1 cannot be given an id, and says its own when the model has answered.
             after_a_killed_first_turn: match files || per_session {
                 true => Route::Resumed,
@@ -197,6 +198,10 @@ impl AgentUnderTest for OpencodeCli {
 
     fn tool_call(&self, _cli: &Pinned, command: &str) -> String {
         format!("[[tool bash {}]]", serde_json::json!({ "command": command, "description": "…" }))
+    }
+
+    fn edit_call(&self, _cli: &Pinned, file: &Path, line: &str) -> String {
+        format!("[[tool write {}]]", serde_json::json!({ "filePath": file, "content": format!("{line}\n") }))
     }
 
     /// 1.1.65 is locked out of its own server by the password for another one.

@@ -9,6 +9,7 @@ mod history;
 pub(crate) mod kills;
 mod prompts;
 mod relocate;
+mod rewind;
 mod sandbox;
 mod turns;
 
@@ -67,6 +68,13 @@ pub(crate) fn trials(cli: &Pinned) -> Vec<Trial> {
         trial!(cli, prompts::dashes_and_a_long_one),
         trial!(cli, relocate::relocated_after_a_rename),
         trial!(cli, relocate::relocated_after_git_worktree_move),
+        trial!(cli, rewind::files_by_tool_and_by_shell),
+        trial!(cli, rewind::undone),
+        trial!(cli, rewind::conversation_alone),
+        trial!(cli, rewind::files_alone),
+        trial!(cli, rewind::a_fork_keeps_the_original),
+        trial!(cli, rewind::cleared_and_rejoined),
+        trial!(cli, rewind::a_runner_killed_in_a_run),
         trial!(cli, sandbox::cancelled_in_mid_turn),
         trial!(cli, sandbox::a_conversation_goes_on_and_sees_nothing_of_others),
     ];

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use rejoin::checkpoint::FsCheckpoints;
 use rejoin::core::{Lifecycle, Program};
 use rejoin::process::{Bubblewrap, SystemHost};
 use rejoin::stores::FsStore;
@@ -86,6 +87,16 @@ impl Stage {
         cli.under_test().sandboxed(Program::new(&cli.program), environment, launcher)
     }
 
+    /// What takes checkpoints, beside the store.
+    pub(crate) fn checkpoints(&self) -> FsCheckpoints {
+        checkpoints(&self.place)
+    }
+
+    /// The lifecycle with a look and with checkpoints.
+    pub(crate) fn checkpointed(&self) -> Lifecycle {
+        self.lifecycle(true).checkpointer(Arc::new(self.checkpoints()))
+    }
+
     /// Copies what the runs left, so that several ends can be tried of one beginning.
     pub(crate) fn keep(&self) -> Kept {
         let copy = tempfile::tempdir().unwrap();
@@ -95,13 +106,29 @@ impl Stage {
         Kept(copy)
     }
 
-    /// Makes it what it was, at the same paths. The project stays, as a copy of it is another folder; the model still
-    /// knows what it was asked.
+    /// The same, and what is in the project.
+    pub(crate) fn keep_with_project(&self) -> Kept {
+        let kept = self.keep();
+        copy_into(&self.place.project(), kept.0.path());
+        kept
+    }
+
+    /// Makes it what it was, at the same paths. The folder of the project stays, as a copy of it is another one, and so does what
+    /// is in it, unless that was kept; the model still knows what it was asked.
     pub(crate) fn put_back(&self, kept: &Kept) {
         assert_eq!(self.processes(), [0; 0], "nothing runs in a stage that is put back");
         for folder in KEPT {
             std::fs::remove_dir_all(self.place.root.join(folder)).unwrap();
             copy_into(&kept.0.path().join(folder), &self.place.root);
+        }
+        let (within, project) = (kept.0.path().join("project"), self.place.project());
+        if within.exists() {
+            for entry in std::fs::read_dir(&project).unwrap() {
+                let path = entry.unwrap().path();
+                let is_folder = path.symlink_metadata().unwrap().is_dir();
+                if is_folder { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.unwrap();
+            }
+            copy_into(&within.join("."), &project);
         }
     }
 
@@ -142,8 +169,18 @@ impl Stage {
         look: bool,
         request: LlmRequest,
     ) -> Result<LlmResult, RunError> {
+        self.row_of(&self.lifecycle(look), scenario, request).await
+    }
+
+    /// The same with a lifecycle of the trial's own.
+    pub(crate) async fn row_of(
+        &self,
+        lifecycle: &Lifecycle,
+        scenario: &str,
+        request: LlmRequest,
+    ) -> Result<LlmResult, RunError> {
         let before = self.turns();
-        let outcome = self.lifecycle(look).run(request).await;
+        let outcome = lifecycle.run(request).await;
         self.note(scenario, &outcome, Turns::Counted(self.turns() - before));
         outcome
     }
@@ -223,6 +260,11 @@ pub(crate) fn request(cli: &Pinned, folder: &Path, prompt: &str) -> LlmRequest {
     LlmRequest::new(prompt)
         .cwd(folder)
         .session(SessionRef::new(MAILBOX, &*cli.agent).named("agent/issue-42-login"))
+}
+
+/// What takes checkpoints of the place, beside its store.
+pub(crate) fn checkpoints(place: &Place) -> FsCheckpoints {
+    FsCheckpoints::new(place.store()).home(place.home())
 }
 
 pub(crate) fn agent(cli: &Pinned, place: &Place) -> Agent {

@@ -162,7 +162,8 @@ impl Drop for Copy {
 fn copied(job: &Job, path: &Path, folder: &Path) -> Result<Option<Copy>, CatalogError> {
     let stamps = || {
         let log = beside(path, "-wal");
-        let log = log.symlink_metadata().is_ok_and(|metadata| metadata.len() > 0).then(|| Stamp::of(&log));
+        let log =
+            log.symlink_metadata().is_ok_and(|metadata| metadata.len() > 0).then(|| Stamp::of_log(&log));
         Ok::<_, Ailment>((Stamp::of(path)?, log.transpose()?))
     };
     let copy = Copy { path: folder.join(format!(".branch-{}", job.to.id)), wanted: false };

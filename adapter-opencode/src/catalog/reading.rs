@@ -72,6 +72,15 @@ impl Stamp {
         })
     }
 
+    /// The stamp of a log, of its content alone: SQLite sets its owner anew whenever root opens it.
+    pub(super) fn of_log(path: &Path) -> Result<Self, Ailment> {
+        Ok(Self {
+            #[cfg(unix)]
+            changed: (0, 0),
+            ..Self::of(path)?
+        })
+    }
+
     /// The stamp at a time when a write would leave another one: right after one, the clock has to go on first.
     fn settled(path: &Path) -> Result<Self, Ailment> {
         let age =

@@ -30,6 +30,9 @@ pub struct ModelRequest {
     pub system: String,
     /// How many tools the agent offers. Side requests, such as those for a title, offer none.
     pub tools: usize,
+    /// The whole of it as JSON: what the model saw, in whatever place. Not in the log file.
+    #[serde(skip)]
+    pub body: String,
 }
 
 impl ModelRequest {

@@ -68,6 +68,7 @@ async fn handle(
         last_is_tool_result: conversation.after_tool_result,
         system: body.get("system").map(ToString::to_string).unwrap_or_default(),
         tools: offered(body),
+        body: json.as_ref().map(Value::to_string).unwrap_or_default(),
     };
     // What the prompt asks for is for the turn: a request for its title quotes it.
     let asked = if request.is_turn() { conversation.last() } else { "" };
