@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{RewindError, StoreErrorKind};
 use crate::{
-    Agent, AuditEvent, Binding, Candidate, Folder, Guard, Inspection, Lease, NativeId, PathText, Recorded, RunId, Saved,
-    SessionKey, SessionQuery, SessionRecord, Spot, Timestamp, Version, Warning, codec,
+    Agent, AuditEvent, Binding, Candidate, Folder, Guard, Inspection, Lease, NativeId, PathText, Recorded,
+    RunId, Saved, SessionKey, SessionQuery, SessionRecord, Spot, Timestamp, Version, Warning, codec,
 };
 
 use super::super::Lifecycle;
@@ -94,7 +94,8 @@ impl Kept {
         {
             record.failed_resumes = record.past.remove(at).failed_resumes;
         }
-        let is_left = |old: &Binding| binding.as_ref().is_none_or(|binding| binding.native_id != old.native_id);
+        let is_left =
+            |old: &Binding| binding.as_ref().is_none_or(|binding| binding.native_id != old.native_id);
         if let Some(candidate) = record.candidate.take().filter(|candidate| is_left(&candidate.binding)) {
             put_aside(record, (&candidate.binding, 0), why, now);
         }
