@@ -43,8 +43,8 @@ pub use session_core::{
 pub use session_core::{
     Apart, Change, Checkpoint, CheckpointId, Checkpointer, Cleared, Conflicts, ConversationDone,
     ConversationPlan, FilesDone, FilesPlan, ForkRequest, Forked, Health, Label, LeftOut, LeftOutWhy,
-    LeftPath, LeftWhy, Moment, Node, NodeKind, Prompted, Rejoined, RewindMode, RewindOutcome, RewindPreview,
-    RewindRequest, RewindTo, Rewound, Unfinished,
+    LeftPath, LeftWhy, Moment, Node, NodeKind, PathText, Prompted, Rejoined, RewindMode, RewindOutcome,
+    RewindPreview, RewindRequest, RewindTo, Rewound, Spot, Unfinished,
 };
 
 /// For authors of stores and adapters: the ports, the decisions, the pure orchestration.

@@ -76,7 +76,11 @@ fn restore_by(hands: &dyn Hands, checkpoints: &FsCheckpoints, wish: &Wish) -> Ou
     if wish.waiting.strong_count() == 0 {
         return Err(Trouble::Busy);
     }
-    finish_all(hands, &db, &tree.root)?;
+    // What another one left cannot be finished: nothing of this one was begun.
+    finish_all(hands, &db, &tree.root).map_err(|trouble| match trouble {
+        Trouble::CutOff(cause) => *cause,
+        other => other,
+    })?;
     let mut walker = Walker::new(hands, &tree.root).map_err(Trouble::io(&tree.root))?;
 
     // What is dropped in the meantime stays until this is ended.

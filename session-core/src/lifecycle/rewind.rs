@@ -189,6 +189,8 @@ impl Lifecycle {
         let was = course.kept.record.clone();
         if course.talk.changes() {
             course.kept.put_in_force(binding, word, self.host.now());
+        } else if course.wish.mode.takes_conversation() {
+            course.kept.put_rival_aside(word, self.host.now());
         }
         let recorded = self.write(&mut course.kept).await;
         if !recorded.is_saved() {

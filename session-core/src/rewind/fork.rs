@@ -54,7 +54,8 @@ pub struct Forked {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cleared {
-    /// The session that was in force; it can be rejoined. `None`: there was none, and nothing was done.
+    /// The session that was in force; it can be rejoined. `None`: there was none; a summary of one before that still waited for
+    /// the next run is dropped.
     pub session: Option<NativeId>,
     /// The number of the event in the audit log.
     pub audit_seq: Option<AuditSeq>,

@@ -1,6 +1,6 @@
 //! A new conversation in the place of an old one, a second one beside it, and the end of both.
 
-use session_core::decide::Why;
+use session_core::decide::{Activity, Verdict, Why};
 use session_core::error::RewindError;
 use session_core::*;
 
@@ -205,4 +205,22 @@ async fn a_closed_key_has_no_checkpoints_and_one_that_kept_them_is_not_closed() 
     let report = yard.lifecycle.sweep(&sweep).await.unwrap();
     assert_eq!(report.failures().count(), 0);
     assert!(yard.shelf.inner().kept.is_empty());
+}
+
+/// A wish of the caller makes no session better than it was.
+#[tokio::test]
+async fn a_session_that_is_put_aside_and_rejoined_keeps_its_failed_resumes() {
+    let yard = yard();
+    let session = yard.run("one").await.session_id.unwrap();
+    for _ in 0..2 {
+        yard.agent.will([Act::Fail(Verdict::Crashed, Activity::None)]);
+        yard.lifecycle.run(request("x").resume(ResumePolicy::Require)).await.unwrap_err();
+    }
+    let row = yard.lifecycle.record(&key()).await.unwrap().unwrap().failed_resumes;
+    assert!(row > 0);
+    let cleared = yard.lifecycle.clear(&key()).await.unwrap();
+    assert_eq!(cleared.session.as_ref(), Some(&session));
+    assert_eq!(yard.lifecycle.record(&key()).await.unwrap().unwrap().failed_resumes, 0);
+    let _ = yard.lifecycle.rejoin(&key(), &session).await.unwrap();
+    assert_eq!(yard.lifecycle.record(&key()).await.unwrap().unwrap().failed_resumes, row);
 }

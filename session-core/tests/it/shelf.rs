@@ -269,7 +269,11 @@ pub(crate) struct Yard {
 }
 
 pub(crate) fn yard() -> Yard {
-    let (agent, shelf, store) = (Scripted::new(), Shelf::default(), Faulty::default());
+    yard_with(Scripted::new())
+}
+
+pub(crate) fn yard_with(agent: Scripted) -> Yard {
+    let (shelf, store) = (Shelf::default(), Faulty::default());
     let host = Arc::new(StillHost::default());
     host.folders.lock().unwrap().insert("/w/demo".into(), folder("/w/demo", 1, "/w/demo/.git"));
     host.folders.lock().unwrap().insert("/w/other".into(), folder("/w/other", 2, "/w/demo/.git"));

@@ -63,6 +63,18 @@ async fn what_cannot_be_asked_for_is_refused_by_name() {
     assert!(matches!(part, SummaryError::Read { source: HandOverError::Catalog(_), .. }), "{part:?}");
 }
 
+/// The store said that it failed, and did it all the same.
+#[tokio::test]
+async fn what_arrived_after_all_is_no_failure() {
+    let bench = bench();
+    let first = bench.run("one").await.session_id.unwrap();
+    bench.store.set(&["save_late"]);
+    let compacted = bench.lifecycle.compact(&of_key()).await;
+    bench.store.set(&[]);
+    assert_eq!(compacted.unwrap().before, first);
+    assert_eq!(bench.record().await.past[0].why, "compacted");
+}
+
 #[tokio::test]
 async fn compacting_leaves_the_conversation_for_one_that_begins_with_its_summary() {
     let bench = bench();

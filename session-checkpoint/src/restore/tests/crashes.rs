@@ -234,6 +234,18 @@ fn whatever_call_of_the_recovery_fails_the_next_one_finishes() {
 }
 
 /// Every path is in one of the two states, and told if it is not in the one that was asked for.
+/// It was not begun: its caller may say that nothing was touched.
+#[test]
+fn where_what_another_one_left_cannot_be_finished_the_next_is_not_cut_off() {
+    for stage in scenes().into_iter().map(Stage::of) {
+        stage.world.build(&stage.scene.meanwhile);
+        assert!(stage.restore(&Faulty::new(Fault::Ends(stage.begins))).is_none());
+        let next = stage.restore(&Faulty::new(Fault::Fails(0, Errno::IO))).unwrap();
+        assert!(matches!(next, Err(crate::trouble::Trouble::Io { .. })), "{next:?}");
+        assert_eq!(stage.world.rows(), 1);
+    }
+}
+
 fn check_told(stage: &Stage, restored: &Restored, fault: Fault) {
     let now = stage.world.read();
     for path in &stage.paths {

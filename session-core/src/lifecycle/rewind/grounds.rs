@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{RewindError, StoreErrorKind};
 use crate::{
-    Agent, AuditEvent, Binding, Folder, Guard, Inspection, Lease, NativeId, PathText, Recorded, RunId, Saved,
-    SessionKey, SessionQuery, SessionRecord, Spot, Timestamp, Version, Warning, codec,
+    Agent, AuditEvent, Binding, Candidate, Folder, Guard, Inspection, Lease, NativeId, PathText, Recorded,
+    RunId, Saved, SessionKey, SessionQuery, SessionRecord, Spot, Timestamp, Version, Warning, codec,
 };
 
 use super::super::Lifecycle;
@@ -88,24 +88,47 @@ impl Kept {
     /// Puts a session in force, or none. What was in force moves to the past for this reason, and can be rejoined.
     pub(in crate::lifecycle) fn put_in_force(&mut self, binding: Option<Binding>, why: &str, now: Timestamp) {
         let record = &mut self.record;
-        record.failed_resumes = 0;
+        let failed_resumes = std::mem::take(&mut record.failed_resumes);
         if let Some(binding) = &binding
             && let Some(at) = record.past.iter().rposition(|former| former.native_id == binding.native_id)
         {
             record.failed_resumes = record.past.remove(at).failed_resumes;
         }
-        let candidate = record.candidate.take().map(|candidate| candidate.binding);
-        for old in [candidate, record.binding.take()].into_iter().flatten() {
-            let known = record.past.iter().any(|former| former.native_id == old.native_id);
-            if !known && binding.as_ref().is_none_or(|binding| binding.native_id != old.native_id) {
-                record.retire(&old, why, now, true);
-            }
+        let is_left =
+            |old: &Binding| binding.as_ref().is_none_or(|binding| binding.native_id != old.native_id);
+        if let Some(candidate) = record.candidate.take().filter(|candidate| is_left(&candidate.binding)) {
+            put_aside(record, (&candidate.binding, 0), why, now);
+        }
+        if let Some(old) = record.binding.take().filter(is_left) {
+            put_aside(record, (&old, failed_resumes), why, now);
         }
         record.binding = binding;
         self.forget_summary();
         let record = &mut self.record;
         record.updated_at = now;
         self.changed = true;
+    }
+
+    /// Puts aside what a dead runner began beside the session in force: the next run would take it up.
+    pub(in crate::lifecycle) fn put_rival_aside(&mut self, why: &str, now: Timestamp) {
+        let record = &mut self.record;
+        let Some(in_force) = &record.binding else { return };
+        let is_rival = |candidate: &Candidate| candidate.binding.native_id != in_force.native_id;
+        let Some(candidate) = record.candidate.take_if(|candidate| is_rival(candidate)) else { return };
+        put_aside(record, (&candidate.binding, 0), why, now);
+        record.updated_at = now;
+        self.changed = true;
+    }
+}
+
+/// Moves a session with its failed resumes to the past, where it is not there yet; it can be rejoined.
+fn put_aside(record: &mut SessionRecord, (old, failed_resumes): (&Binding, u32), why: &str, now: Timestamp) {
+    if record.past.iter().any(|former| former.native_id == old.native_id) {
+        return;
+    }
+    record.retire(old, why, now, true);
+    if let Some(former) = record.past.last_mut() {
+        former.failed_resumes = failed_resumes;
     }
 }
 

@@ -33,13 +33,15 @@ impl Trail {
     }
 
     /// The prompts, by the places of their checkpoints. To go back takes those after the target off; to go back to before
-    /// that gives them back.
+    /// that gives them back. A rewind without a checkpoint at its end may have been cut off before it took anything: who
+    /// asks again means the same prompts.
     fn live(&self) -> Live {
         let mut live = Live::default();
         for (at, checkpoint) in self.checkpoints.iter().enumerate() {
             live.at.insert(checkpoint.id, live.now.clone());
             match checkpoint.label.moment {
                 Moment::BeforeRun => live.now.push(at),
+                Moment::BeforeRewind if !self.has_end(at) => {}
                 Moment::BeforeRewind => {
                     let target = checkpoint.label.back_to.and_then(|target| live.at.get(&target));
                     live.now = target.cloned().unwrap_or(live.now);
@@ -48,6 +50,11 @@ impl Trail {
             }
         }
         live
+    }
+
+    fn has_end(&self, at: usize) -> bool {
+        let step = self.checkpoints[at].label.step;
+        self.checkpoints[at..].iter().any(|later| later.is_end_of(step))
     }
 
     /// How many prompts can be taken back, and the checkpoint before the last so many.

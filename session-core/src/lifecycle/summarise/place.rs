@@ -153,7 +153,14 @@ impl Lifecycle {
                 Ok(())
             }
             Ok(Saved::Refused { .. } | Saved::Fenced { .. }) => Err(SummaryError::Busy { key, by: None }),
-            Err(error) => Err(SummaryError::Store(error)),
+            // It may have arrived all the same.
+            Err(error) => match self.store.load(&key).await {
+                Ok(Some(stored)) if stored.document == document => {
+                    pen.guard = Guard::Revision(stored.revision);
+                    Ok(())
+                }
+                Ok(_) | Err(_) => Err(SummaryError::Store(error)),
+            },
         }
     }
 }

@@ -182,6 +182,36 @@ async fn who_lost_the_key_meanwhile_says_what_holds() {
     assert!(matches!(rewound.warnings.as_slice(), [Warning::AuditFailed(_)]), "{:?}", rewound.warnings);
     // The tree is another runner's by now: no checkpoint of ours claims to be the end.
     assert_eq!(yard.moments().await.last(), Some(&Moment::BeforeRewind));
+    // Who asks again means the same prompt.
+    let again = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    let dropped: Vec<_> = again.dropped.iter().map(|prompted| prompted.prompt.as_deref()).collect();
+    assert_eq!((again.outcome, dropped), (RewindOutcome::Done, vec![Some("two +a=2")]));
+    assert_eq!((yard.files(), yard.said().await), (vec!["a=1".to_owned()], vec!["one +a=1".to_owned()]));
+}
+
+/// The copy that a dead runner's agent went on in would take the place of the session in force at the next run.
+#[tokio::test]
+async fn what_a_dead_runner_began_beside_the_session_is_taken_back_with_its_prompt() {
+    let mut agent = Scripted::new();
+    agent.capabilities.id_on_resume = IdOnResume::Replaced;
+    let yard = yard_with(agent);
+    yard.run("one +a=1").await;
+    yard.agent.will([Act::Hang]);
+    {
+        let mut run = Box::pin(yard.lifecycle.run(request("two +a=2")));
+        // Until what the agent named was saved.
+        while yard.lifecycle.record(&key()).await.unwrap().is_none_or(|record| record.candidate.is_none()) {
+            let poll = std::future::poll_fn(|context| std::task::Poll::Ready(run.as_mut().poll(context)));
+            assert!(poll.await.is_pending());
+        }
+    }
+    let begun = yard.lifecycle.record(&key()).await.unwrap().unwrap().candidate.unwrap().binding.native_id;
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert_eq!((rewound.outcome, yard.files()), (RewindOutcome::Done, vec!["a=1".to_owned()]));
+    let past = yard.lifecycle.record(&key()).await.unwrap().unwrap().past;
+    assert!(past.iter().any(|former| former.native_id == begun && former.rejoinable), "{past:?}");
+    yard.run("three").await;
+    assert_eq!(yard.said().await, ["one +a=1", "three"]);
 }
 
 /// The store said that it failed, and did it all the same: the branch is what the record leads to, and stays.
