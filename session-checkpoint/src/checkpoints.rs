@@ -235,7 +235,10 @@ impl FsCheckpoints {
         let this = self.clone();
         let done = tokio::task::spawn_blocking(move || work(&this)).await;
         let done = done.map_err(|error| {
-            CheckpointError::new(CheckpointErrorKind::Other, operation, path).with_source(error)
+            // Nobody can tell how far it came.
+            let kind =
+                if operation == "restore" { CheckpointErrorKind::CutOff } else { CheckpointErrorKind::Other };
+            CheckpointError::new(kind, operation, path).with_source(error)
         })?;
         done.map_err(|trouble| trouble.at(operation, path))
     }

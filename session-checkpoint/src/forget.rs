@@ -40,6 +40,11 @@ pub(crate) fn forget(checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Droppe
                 dropped.checkpoints += count;
                 dropped.bytes += bytes;
             }
+            // Who drops all ends the key: what nobody can read must not stand in the way of that for ever.
+            Err(trouble) if wish.these.is_none() && trouble.is_corrupt() => {
+                tracing::warn!(path = %path.display(), %trouble, "what is in a damaged database stays there");
+                dropped.unread += 1;
+            }
             // One that is damaged keeps the others from nothing.
             Err(trouble) => done = Err(trouble),
         }

@@ -252,6 +252,9 @@ pub struct Dropped {
     pub checkpoints: u64,
     /// Bytes that are free for later checkpoints.
     pub bytes: u64,
+    /// Places of the store that are damaged, so that nobody can tell whether they hold some; they stay as they are. Only where all
+    /// of a key were to go.
+    pub unread: u64,
 }
 
 /// Takes checkpoints of work trees and puts trees back to them.

@@ -89,6 +89,9 @@ pub(crate) struct Fork {
     /// Keep what was said up to this checkpoint, or the beginning of its id [default: all]
     #[arg(long, value_name = "CHECKPOINT")]
     pub(crate) at: Option<String>,
+    /// Say yes to a folder of another project.
+    #[arg(long)]
+    pub(crate) other_project: bool,
     /// The new session's name for people.
     #[arg(long)]
     pub(crate) name: Option<String>,

@@ -27,7 +27,7 @@ pub(crate) async fn fork(args: &args::Fork, world: &World, out: &mut Output) -> 
     let to = to.map_err(|error| Failure::usage(format!("{:?} is no mailbox: {error}", args.mailbox)))?;
     let here = &world.around.cwd;
     let cwd = args.cwd.as_ref().map_or_else(|| here.clone(), |folder| here.join(folder));
-    let mut request = ForkRequest::new(from.clone(), to.clone(), cwd);
+    let mut request = ForkRequest::new(from.clone(), to.clone(), cwd).enter_other_project(args.other_project);
     if let Some(word) = &args.at {
         request = request.at(the_checkpoint(word, &of(&from, world).await?)?.id);
     }

@@ -189,6 +189,7 @@ pub(crate) fn failure(error: &RewindError) -> Failure {
         | RewindError::NoSuchSession { .. }
         | RewindError::NothingToUndo { .. }
         | RewindError::Folder(_) => Exit::NotFound,
+        RewindError::OtherProject { .. } => Exit::OtherProject,
         RewindError::Unsupported { .. }
         | RewindError::OtherTree { .. }
         | RewindError::NotATarget { .. }

@@ -131,6 +131,10 @@ fn a_damaged_database_stops_no_other_and_is_set_aside_by_the_next_checkpoint() {
         let forget = block(world.checkpoints.forget(&key("a"), session_core::Forget::These(&which)));
         assert!(forget.is_err(), "it may be in the one that was set aside, too");
         assert_eq!(world.list(), [other]);
+        // To end a key does not wait for somebody to mend a disk.
+        let all = block(world.checkpoints.forget(&key("a"), session_core::Forget::All)).unwrap();
+        assert_eq!((all.checkpoints, all.unread), (1, 1));
+        assert_eq!(world.list(), []);
     }
 }
 

@@ -63,6 +63,14 @@ pub enum RewindError {
         /// The tree of the folder.
         here: String,
     },
+    /// The folder of a fork belongs to another project. Say yes to it, or fork in a folder of the conversation's own.
+    #[error("the conversation is of {began}, and {here} belongs to another project")]
+    OtherProject {
+        /// The folder of the conversation.
+        began: String,
+        /// The folder of the fork.
+        here: String,
+    },
     /// The conversation cannot go back or be forked, for this reason.
     #[error("the conversation cannot be branched: {why}")]
     Unsupported {

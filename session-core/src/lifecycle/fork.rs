@@ -1,5 +1,6 @@
 //! A second conversation, under another key, that begins as a copy of the first one.
 
+use crate::decide::Workdir;
 use crate::error::RewindError;
 use crate::{
     AuditEvent, Binding, BranchOrder, ForkRequest, Forked, Label, Moment, RunId, SessionKey, SessionName,
@@ -20,7 +21,7 @@ impl Lifecycle {
     /// A dropped future may leave a session in the new key's state dir that nothing leads to.
     #[tracing::instrument(skip_all, fields(from = %request.from, to = %request.to))]
     pub async fn fork(&self, request: &ForkRequest) -> Result<Forked, RewindError> {
-        let ForkRequest { from, to, at, cwd, name } = request;
+        let ForkRequest { from, to, at, cwd, name, enter_project } = request;
         if from == to || from.agent != to.agent {
             return Err(RewindError::NotAForkOf { from: from.clone(), to: to.clone() });
         }
@@ -61,6 +62,15 @@ impl Lifecycle {
         if keep.turns == 0 {
             let why = "nobody can tell what its session held".to_owned();
             return Err(RewindError::Unsupported { why });
+        }
+        let began = of.folder();
+        let is_there = match began.path.as_path() {
+            Some(path) => self.host.folder(path).await.is_ok(),
+            None => false,
+        };
+        if grounds.folder.relation_to(began, is_there) == Workdir::OtherProject && !enter_project {
+            let (began, here) = (began.path.to_string(), grounds.folder.path.to_string());
+            return Err(RewindError::OtherProject { began, here });
         }
         let look = grounds.look(&of).await;
         let counters = counters_at(&original.record, &label, (&of, &keep), look.as_ref());

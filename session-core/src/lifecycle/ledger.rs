@@ -13,7 +13,7 @@ const ID_CHANGED: &str = "id_changed";
 const STOOD_ASIDE: &str = "stood_aside";
 const OTHER_FOLDER: &str = "other_folder";
 /// Why a session is in the past by a wish of the caller: only another wish brings it back.
-const PUT_ASIDE: [&str; 5] = ["rewound", "undone", "cleared", "set_aside", COMPACTED];
+const PUT_ASIDE: [&str; 6] = ["rewound", "undone", "cleared", "set_aside", "forked", COMPACTED];
 /// Left for a conversation that begins with its summary: continued only where somebody asks for it.
 pub(super) const COMPACTED: &str = "compacted";
 

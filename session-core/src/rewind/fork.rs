@@ -13,17 +13,24 @@ pub struct ForkRequest {
     pub(crate) at: Option<CheckpointId>,
     pub(crate) cwd: PathBuf,
     pub(crate) name: Option<SessionName>,
+    pub(crate) enter_project: bool,
 }
 
 impl ForkRequest {
     /// Forks the whole conversation of a key into another key of the same agent, to be continued in this folder.
     pub fn new(from: SessionKey, to: SessionKey, cwd: impl Into<PathBuf>) -> Self {
-        Self { from, to, at: None, cwd: cwd.into(), name: None }
+        Self { from, to, at: None, cwd: cwd.into(), name: None, enter_project: false }
     }
 
     /// Keeps no more than there was at a checkpoint of the original's key.
     pub const fn at(mut self, checkpoint: CheckpointId) -> Self {
         self.at = Some(checkpoint);
+        self
+    }
+
+    /// Says yes to continuing the conversation in a folder of another project.
+    pub const fn enter_other_project(mut self, yes: bool) -> Self {
+        self.enter_project = yes;
         self
     }
 
@@ -36,6 +43,7 @@ impl ForkRequest {
 
 /// A fork that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
 #[non_exhaustive]
 pub struct Forked {
     /// The session of the new key.

@@ -82,6 +82,7 @@ pub enum ConversationDone {
 
 /// What a rewind came to.
 #[derive(Debug)]
+#[must_use]
 #[non_exhaustive]
 pub struct Rewound {
     /// How far it came.

@@ -1,4 +1,4 @@
-//! Where going back, summaries and recipes meet.
+//! Where going back, summaries, recipes and projects meet.
 
 use session_core::*;
 
@@ -49,4 +49,19 @@ async fn a_recipe_knows_the_checkpoint_before_its_last_run() {
     let record = yard.lifecycle.record(&key()).await.unwrap().unwrap();
     assert_eq!(record.recipe().unwrap().last_checkpoint, second.checkpoint);
     assert!(second.checkpoint.is_some());
+}
+
+#[tokio::test]
+async fn a_fork_enters_another_project_by_a_yes_alone() {
+    let yard = yard();
+    yard.run("one").await;
+    let elsewhere = folder("/w/else", 9, "/w/else/.git");
+    yard.host.folders.lock().unwrap().insert("/w/else".into(), elsewhere);
+    let other = SessionKey::new("issue-43", "scripted").unwrap();
+    let fork = ForkRequest::new(key(), other.clone(), "/w/else");
+    let refused = yard.lifecycle.fork(&fork).await.unwrap_err();
+    assert!(matches!(refused, session_core::error::RewindError::OtherProject { .. }), "{refused:?}");
+    assert_eq!(yard.lifecycle.record(&other).await.unwrap(), None);
+    let forked = yard.lifecycle.fork(&fork.enter_other_project(true)).await.unwrap();
+    assert_eq!(forked.kept, 1);
 }

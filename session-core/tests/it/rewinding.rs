@@ -84,9 +84,9 @@ async fn an_undo_can_be_undone() {
     let yard = yard();
     yard.run("one +a=1").await;
     yard.run("two +a=2").await;
-    yard.lifecycle.rewind(&back(1)).await.unwrap();
+    let _ = yard.lifecycle.rewind(&back(1)).await.unwrap();
     let branch = yard.run("three +a=3").await.session_id;
-    yard.undo().await;
+    let _ = yard.undo().await;
     assert_eq!(yard.files(), ["a=2"]);
     let again = yard.undo().await;
     assert_eq!((again.outcome, again.session_after), (RewindOutcome::Done, branch));
@@ -121,11 +121,11 @@ async fn figures_go_back_with_the_conversation() {
     for prompt in ["one", "two", "three"] {
         yard.run(prompt).await;
     }
-    yard.lifecycle.rewind(&back(2)).await.unwrap();
+    let _ = yard.lifecycle.rewind(&back(2)).await.unwrap();
     // The agent's figure stood at a half when the branch ends.
     yard.agent.world().counter = 0.5;
     assert_eq!(yard.run("two again").await.cost_usd, Some(0.5));
-    yard.undo().await;
+    let _ = yard.undo().await;
     yard.agent.world().counter = 1.5;
     assert_eq!(yard.run("four").await.cost_usd, Some(0.5));
 }
@@ -222,7 +222,7 @@ async fn what_both_changed_stays_unless_the_caller_says_otherwise() {
     let conflicts = vec![PathBuf::from("a")];
     assert_eq!(kept.outcome, RewindOutcome::Partial(vec![Unfinished::Conflicts(conflicts)]));
     assert_eq!(yard.files(), ["a=mine"]);
-    yard.undo().await;
+    let _ = yard.undo().await;
     assert_eq!(yard.files(), ["a=mine", "b=1"]);
     let request = back(1).conflicts(Conflicts::Overwrite);
     assert_eq!(yard.lifecycle.rewind(&request).await.unwrap().outcome, RewindOutcome::Done);
@@ -253,7 +253,7 @@ async fn one_half_goes_back_alone_and_says_so() {
     let talk = yard.lifecycle.rewind(&back(1).mode(RewindMode::Conversation)).await.unwrap();
     assert_eq!((talk.outcome, talk.apart), (RewindOutcome::Done, Some(Apart::FilesStay { paths: 1 })));
     assert_eq!((yard.files(), yard.said().await.len()), (vec!["a=2".to_owned()], 1));
-    yard.undo().await;
+    let _ = yard.undo().await;
     let files = yard.lifecycle.rewind(&back(1).mode(RewindMode::Files)).await.unwrap();
     assert_eq!(
         (files.outcome, files.apart),

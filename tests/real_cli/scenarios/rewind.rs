@@ -45,7 +45,11 @@ async fn without_git<T>(stage: &Stage, act: impl Future<Output = T>) -> T {
     let came_to = act.await;
     let after = now(stage);
     assert!(!is_sprung(stage), "neither a hook nor a filter ran");
-    assert_eq!(after.of_git().differing(&before.of_git()), [PathBuf::new(); 0], "what is git's is as it was");
+    assert_eq!(
+        after.of_git().differing(&before.of_git()),
+        Vec::<PathBuf>::new(),
+        "what is git's is as it was"
+    );
     assert_eq!(after.content(IGNORED), before.content(IGNORED), "what is ignored is as it was");
     came_to
 }
@@ -70,7 +74,7 @@ async fn undo(stage: &Stage) -> Rewound {
 /// Holds the files to what they were after so many turns.
 fn assert_files_of(stage: &Begun, turns: usize) {
     let differing = now(stage).covered().differing(&stage.picture(turns).covered());
-    assert_eq!(differing, [PathBuf::new(); 0], "byte for byte and mode for mode as after turn {turns}");
+    assert_eq!(differing, Vec::<PathBuf>::new(), "byte for byte and mode for mode as after turn {turns}");
 }
 
 /// Runs this, and holds the model to having seen these prompts and it, and of those that were dropped nothing in any place.
@@ -177,7 +181,7 @@ pub(super) async fn undone(cli: &Pinned) {
         assert_files_of(&stage, 1);
         assert_eq!((again.session_after.as_ref(), again.dropped.len()), (Some(&branch), 2));
     }
-    undo(&stage).await;
+    let _ = undo(&stage).await;
     goes_on_in(&stage, &original, ("rewind undone, then run", "delta"), stage.prompts(), &[]).await;
     assert_files_of(&stage, 3);
 }
@@ -188,7 +192,7 @@ pub(super) async fn conversation_alone(cli: &Pinned) {
     let rewound = rewind(&stage, &back(&stage, 2, RewindMode::Conversation)).await;
     assert_files_of(&stage, 3);
     assert_eq!(rewound.apart, Some(Apart::FilesStay { paths: CHANGED.len() }));
-    assert_eq!(rewound.files.restored, [PathBuf::new(); 0]);
+    assert_eq!(rewound.files.restored, Vec::<PathBuf>::new());
     let (branch, kept) = (rewound.session_after.unwrap(), &stage.prompts()[..1]);
     let row = ("rewind of the conversation, then run", "delta");
     goes_on_in(&stage, &branch, row, kept, &[BY_TOOL, BY_SHELL]).await;
