@@ -250,7 +250,11 @@ fn read_row(row: &Row<'_>) -> Outcome<Kept> {
     checkpoint.bytes = row.get::<_, i64>(9)?.cast_unsigned();
     show_left_out(&mut checkpoint, &left_out);
     checkpoint.health = Health::Whole;
-    Ok(Kept { checkpoint, root, tree, mode: row.get(5)?, left_out, rules })
+    let mode = row.get(5)?;
+    if mode & !0o777 != 0 {
+        return Err(damaged("mode"));
+    }
+    Ok(Kept { checkpoint, root, tree, mode, left_out, rules })
 }
 
 /// Names the first of what is left out.

@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 use std::ffi::OsStr;
+use std::iter::Peekable;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+use std::vec::IntoIter;
 
 use rusqlite::Connection;
 use session_core::{Change, Node, NodeKind};
@@ -27,7 +29,7 @@ pub(crate) fn between(db: &Connection, from: &Kept, to: &Kept) -> Outcome<Vec<Ch
         let (before, after) = (Some(top(from.mode)), Some(top(to.mode)));
         walk.changes.push(Change { path: PathBuf::new(), before, after });
     }
-    walk.lists(Some(from.tree), Some(to.tree))?;
+    walk.run(Some(from.tree), Some(to.tree))?;
     Ok(walk.changes)
 }
 
@@ -43,48 +45,53 @@ struct Walk<'a> {
     changes: Vec<Change>,
 }
 
+/// What is still to be compared of two folders.
+struct Pair {
+    before: Peekable<IntoIter<Entry>>,
+    after: Peekable<IntoIter<Entry>>,
+}
+
 impl Walk<'_> {
-    /// Compares what two folders hold; `None`: there is no folder.
-    fn lists(&mut self, before: Option<Hash>, after: Option<Hash>) -> Outcome<()> {
+    /// Compares two trees; `None`: there is no folder. Not by recursion: no stack is as deep as a tree can be.
+    fn run(&mut self, before: Option<Hash>, after: Option<Hash>) -> Outcome<()> {
+        let mut pairs: Vec<Pair> = self.pair(before, after)?.into_iter().collect();
+        while let Some(pair) = pairs.last_mut() {
+            let Some((before, after)) = pair.next() else {
+                pairs.pop();
+                self.path.pop();
+                continue;
+            };
+            let Some(either) = before.as_ref().or(after.as_ref()) else { continue };
+            self.path.push(OsStr::from_bytes(&either.name));
+            match self.whats(before.map(|entry| entry.what), after.map(|entry| entry.what))? {
+                Some(pair) => pairs.push(pair),
+                None => drop(self.path.pop()),
+            }
+        }
+        Ok(())
+    }
+
+    /// What two folders hold. `None`: the same.
+    fn pair(&self, before: Option<Hash>, after: Option<Hash>) -> Outcome<Option<Pair>> {
         if before == after {
-            return Ok(());
+            return Ok(None);
         }
         let read = |list: Option<Hash>| {
-            list.map_or_else(|| Ok(Folder::default()), |list| tree::folder(self.db, list))
+            let folder = list.map_or_else(|| Ok(Folder::default()), |list| tree::folder(self.db, list));
+            folder.map(|folder| folder.entries.into_iter().peekable())
         };
-        let (before, after) = (read(before)?.entries, read(after)?.entries);
-        let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
-        loop {
-            let order = match (before.peek(), after.peek()) {
-                (None, None) => return Ok(()),
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(before), Some(after)) => before.name.cmp(&after.name),
-            };
-            let before = before.next_if(|_| order.is_le());
-            let after = after.next_if(|_| order.is_ge());
-            self.entries(before, after)?;
-        }
+        Ok(Some(Pair { before: read(before)?, after: read(after)? }))
     }
 
-    /// Compares what has one name in the two.
-    fn entries(&mut self, before: Option<&Entry>, after: Option<&Entry>) -> Outcome<()> {
-        let Some(either) = before.or(after) else { return Ok(()) };
-        let (before, after) = (before.map(|entry| entry.what), after.map(|entry| entry.what));
+    /// Compares what has one name in the two, and says what is to be compared in it.
+    fn whats(&mut self, before: Option<What>, after: Option<What>) -> Outcome<Option<Pair>> {
         if before == after {
-            return Ok(());
+            return Ok(None);
         }
-        self.path.push(OsStr::from_bytes(&either.name));
-        let done = self.whats(before, after);
-        self.path.pop();
-        done
-    }
-
-    fn whats(&mut self, before: Option<What>, after: Option<What>) -> Outcome<()> {
         let unknown =
             |what: Option<What>, left_out: &LeftOuts<'_>| what.is_none() && left_out.names(&self.path);
         if unknown(before, &self.left_out[0]) || unknown(after, &self.left_out[1]) {
-            return Ok(());
+            return Ok(None);
         }
         let nodes = (before.map(What::node), after.map(What::node));
         if nodes.0 != nodes.1 {
@@ -94,6 +101,19 @@ impl Walk<'_> {
             Some(What::Folder { list, .. }) => Some(list),
             _ => None,
         };
-        self.lists(list(before), list(after))
+        self.pair(list(before), list(after))
+    }
+}
+
+impl Pair {
+    /// What has the next name.
+    fn next(&mut self) -> Option<(Option<Entry>, Option<Entry>)> {
+        let order = match (self.before.peek(), self.after.peek()) {
+            (None, None) => return None,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(before), Some(after)) => before.name.cmp(&after.name),
+        };
+        Some((self.before.next_if(|_| order.is_le()), self.after.next_if(|_| order.is_ge())))
     }
 }

@@ -79,9 +79,9 @@ impl Harvest<'_> {
             let Found::Folder(folder) = found else { continue };
             for item in &folder.items {
                 match item.state {
-                    State::Kept(_, what) | State::Carried(what) => all += what.sums().1,
+                    State::Kept(_, what) | State::Carried(what) => all = what.sums().1.saturating_add(all),
                     State::Read(stamp, _) => {
-                        all += stamp.size;
+                        all = stamp.size.saturating_add(all);
                         new += stamp.size;
                     }
                     State::Child(..) | State::Ignored | State::Other | State::Gone => {}

@@ -45,6 +45,14 @@ impl What {
         }
     }
 
+    /// Permissions; of a link none.
+    const fn mode(self) -> u16 {
+        match self {
+            Self::File { mode, .. } | Self::Folder { mode, .. } => mode,
+            Self::Link { .. } => 0,
+        }
+    }
+
     /// Files and links, and bytes of files, in it.
     pub(crate) const fn sums(self) -> (u64, u64) {
         match self {
@@ -63,8 +71,15 @@ impl Folder {
     }
 
     pub(crate) fn decoded(data: &[u8]) -> Outcome<Self> {
-        postcard::from_bytes(data)
-            .map_err(|error| Trouble::Damaged(format!("a folder cannot be read: {error}")))
+        let folder: Self = postcard::from_bytes(data)
+            .map_err(|error| Trouble::Damaged(format!("a folder cannot be read: {error}")))?;
+        let is_good = |entry: &Entry| is_name(&entry.name) && entry.what.mode() & !0o777 == 0;
+        if folder.entries.iter().all(is_good)
+            && folder.entries.is_sorted_by(|one, other| one.name < other.name)
+        {
+            return Ok(folder);
+        }
+        Err(Trouble::Damaged("a folder holds what none can hold".to_owned()))
     }
 
     /// What has this name.
@@ -78,6 +93,11 @@ impl Folder {
         self.entries
             .iter()
             .map(|entry| entry.what.sums())
-            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+            .fold((0, 0), |sum, one| (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1)))
     }
+}
+
+/// Whether something in a folder can have this name.
+pub(crate) fn is_name(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.iter().any(|byte| matches!(byte, b'/' | 0))
 }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 use crate::handle::Stamp;
-use crate::node::What;
+use crate::node::{What, is_name};
 use crate::object::Hash;
 use crate::trouble::Outcome;
 
@@ -53,7 +53,9 @@ pub(crate) enum SeenKind {
 impl<'a> Seen<'a> {
     /// What cannot be read was not seen.
     pub(crate) fn decoded(data: &'a [u8]) -> Option<Self> {
-        postcard::from_bytes(data).ok()
+        let seen: Self = postcard::from_bytes(data).ok()?;
+        let names = || seen.entries.iter().map(|entry| entry.name);
+        (names().all(is_name) && names().is_sorted_by(|one, other| one < other)).then_some(seen)
     }
 
     pub(crate) fn encoded(&self) -> Vec<u8> {

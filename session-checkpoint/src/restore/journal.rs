@@ -100,6 +100,10 @@ pub(super) fn trees(db: &Connection) -> Outcome<Vec<Hash>> {
 }
 
 fn decoded(data: &[u8]) -> Outcome<Begun> {
-    postcard::from_bytes(data)
-        .map_err(|error| Trouble::Damaged(format!("a restore that was begun cannot be read: {error}")))
+    let begun: Begun = postcard::from_bytes(data)
+        .map_err(|error| Trouble::Damaged(format!("a restore that was begun cannot be read: {error}")))?;
+    if [begun.to.mode, begun.from.mode].iter().any(|mode| mode & !0o777 != 0) {
+        return Err(Trouble::Damaged("a restore that was begun sets a mode that none has".to_owned()));
+    }
+    Ok(begun)
 }

@@ -214,13 +214,20 @@ fn fill(
     let mut written = 0;
     object::content(db, content, bytes, |mut piece| {
         written += piece.len() as u64;
+        if written > bytes {
+            return Err(another_length());
+        }
         while !piece.is_empty() {
             let count = hands.write(file.as_fd(), piece).map_err(Trouble::io(""))?;
             piece = &piece[count..];
         }
         Ok(())
     })?;
-    if written == bytes { Ok(()) } else { Err(Trouble::Damaged("a file has another length".to_owned())) }
+    if written == bytes { Ok(()) } else { Err(another_length()) }
+}
+
+fn another_length() -> Trouble {
+    Trouble::Damaged("a file has another length".to_owned())
 }
 
 /// Gives a file the owner of the one that it replaces, where that is allowed, and then its permissions.

@@ -3,6 +3,7 @@
 mod basics;
 mod crashes;
 mod faulty;
+mod forged;
 mod model;
 mod random;
 mod world;

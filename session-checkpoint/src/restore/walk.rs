@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::io::Errno;
 
 use super::hands::{Hands, Seen};
+use super::plan;
 
 /// An open folder.
 #[derive(Debug)]
@@ -55,6 +56,10 @@ impl<'a> Walker<'a> {
     }
 
     pub(super) fn folder(&mut self, path: &Path) -> Result<Arc<Open>, Blocked> {
+        // Such a path would lead out of the tree.
+        if !plan::is_within(path) {
+            return Err(Blocked::NoFolder);
+        }
         let names = path.iter();
         let same = names.clone().zip(&self.open).take_while(|(name, open)| *name == open.0).count();
         self.open.truncate(same);
