@@ -58,7 +58,7 @@ impl Dice {
 /// A tree of so many files.
 pub(crate) struct Forest {
     pub(crate) root: PathBuf,
-    files: usize,
+    pub(crate) files: usize,
 }
 
 impl Forest {
@@ -81,6 +81,15 @@ impl Forest {
         forest
     }
 
+    /// Copies files to their paths below another folder.
+    pub(crate) fn copy(&self, paths: &[PathBuf], to: &Path) {
+        for path in paths {
+            let copy = to.join(path);
+            fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            fs::copy(self.root.join(path), copy).unwrap();
+        }
+    }
+
     fn path(&self, n: usize) -> PathBuf {
         let (c, m, d) = (n / 2500, n / 250 % 10, n / 25 % 10);
         PathBuf::from(format!("crates/c{c:03}/src/m{m}/d{d}/file_{n:06}.rs"))
@@ -88,7 +97,12 @@ impl Forest {
 
     /// Rewrites so many files, the same ones each time, with what this salt makes of them.
     pub(crate) fn touch(&self, count: usize, salt: u64) -> Vec<PathBuf> {
-        let step = self.files / count;
+        self.touch_among(self.files, count, salt)
+    }
+
+    /// The same, spread over its first files.
+    pub(crate) fn touch_among(&self, files: usize, count: usize, salt: u64) -> Vec<PathBuf> {
+        let step = files / count;
         let touched: Vec<_> = (0..count).map(|n| self.path(n * step + step / 2)).collect();
         for (n, path) in touched.iter().enumerate() {
             fs::write(self.root.join(path), Dice::new(salt * 1000 + n as u64).text(3000)).unwrap();

@@ -117,6 +117,29 @@ fn pairs(
     pairs
 }
 
+/// A take of known files in a tree, beside one in a smaller one; in both, they lie in the first so many files of the larger one.
+fn beside(count: u32, small: &mut Site, large: &mut Site, among: usize) -> Pairs {
+    let mut pairs = Pairs::default();
+    for n in 0..=count {
+        let take = |site: &mut Site| {
+            let among = among.min(site.forest.files);
+            let changed = site.forest.touch_among(among, CHANGED, 900_000 + u64::from(n));
+            timed(|| site.take(Some(&changed)))
+        };
+        let (bare, ours) = if n % 2 == 0 {
+            let bare = take(small);
+            (bare, take(large))
+        } else {
+            let ours = take(large);
+            (take(small), ours)
+        };
+        if n > 0 {
+            pairs.push(bare, ours);
+        }
+    }
+    pairs
+}
+
 /// Puts the tree into an object database of its own, as git does, with an index of its own.
 fn write_tree(root: &Path, shadow: &Path) {
     let (index, objects) = (shadow.join("index"), shadow.join("objects"));
@@ -151,29 +174,12 @@ fn main() -> ExitCode {
         args.pairs * 5,
         &mut site,
         |site, changed| {
-            for (n, path) in changed.iter().enumerate() {
-                fs::copy(site.forest.root.join(path), copies.join(n.to_string())).unwrap();
-            }
+            site.forest.copy(changed, &copies);
         },
         known,
     );
-    let mut sizes = Pairs::default();
-    for n in 0..=args.pairs * 5 {
-        let take = |site: &mut Site| {
-            let changed = site.forest.touch(CHANGED, 900_000 + u64::from(n));
-            timed(|| site.take(Some(&changed)))
-        };
-        let (a, b) = if n % 2 == 0 {
-            let a = take(&mut small);
-            (a, take(&mut site))
-        } else {
-            let b = take(&mut site);
-            (take(&mut small), b)
-        };
-        if n > 0 {
-            sizes.push(a, b);
-        }
-    }
+    let sizes = beside(args.pairs * 5, &mut small, &mut site, args.files / 10);
+    let spread = beside(args.pairs * 5, &mut small, &mut site, args.files);
     let status = pairs(args.pairs, &mut site, |_, _| git(&root, &["status", "--porcelain"], &[]), unknown);
     let added = pairs(args.pairs, &mut site, |_, _| write_tree(&root, &shadow), unknown);
     let back = rewind::known(args.pairs * 5, &mut site, &copies);
@@ -183,7 +189,8 @@ fn main() -> ExitCode {
     let mut met = true;
     first.row("the first checkpoint; bare: git add -A and write-tree, objects and index of its own", None, 0);
     met &= copying.row("10 changed files, known; bare: copying them", Some(2.0), 2);
-    met &= sizes.row("10 changed files, known; bare: in a tree of a tenth", Some(1.2), 2);
+    met &= sizes.row("10 changed files, known; bare: the same ones in a tree of a tenth", Some(1.2), 2);
+    spread.row("10 changed files all over the tree, known; bare: all over a tree of a tenth", None, 2);
     met &= status.row("nothing known; bare: git status --porcelain", Some(1.3), 1);
     met &= added.row("nothing known; bare: git add -A and write-tree, index of its own", Some(0.85), 1);
     met &= back.row("10 known files back; bare: copying them", Some(3.0), 2);

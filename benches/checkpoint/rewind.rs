@@ -1,6 +1,5 @@
 //! What going back costs, beside copying what is put back and beside git.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use rejoin::core::{CheckpointId, Checkpointer as _, RestoreOrder, RunId};
@@ -40,11 +39,7 @@ pub(crate) fn known(count: u32, site: &mut Site, copies: &Path) -> Pairs {
     for n in 0..=count {
         let changed = site.forest.touch(CHANGED, 700_000 + u64::from(n));
         let now = site.take(Some(&changed)).id;
-        let copy = || {
-            for (n, path) in changed.iter().enumerate() {
-                fs::copy(site.forest.root.join(path), copies.join(n.to_string())).unwrap();
-            }
-        };
+        let copy = || site.forest.copy(&changed, copies);
         let (bare, ours) = if n % 2 == 0 {
             let bare = timed(copy);
             (bare, timed(|| site.restore(now, to, &changed)))

@@ -177,6 +177,7 @@ fn work<'a>(
         goes_on,
         touched: BTreeSet::new(),
         litter: Vec::new(),
+        replaced: Vec::new(),
         unsettled: None,
         buffer: Vec::new(),
     }

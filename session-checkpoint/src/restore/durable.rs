@@ -1,8 +1,12 @@
-//! Makes files and folders durable, many at once: a disk that is asked by several answers them together.
+//! Makes files and folders durable, many at once, while others are still being made: a disk that is asked by several answers
+//! them together.
 
+use std::fmt;
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd};
-use std::thread;
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, Scope};
 
 use rustix::io::Errno;
 use session_core::LeftWhy;
@@ -16,26 +20,75 @@ use crate::trouble::{Outcome, Trouble};
 /// So many folders are open at once.
 const BATCH: usize = 64;
 
-/// Makes them durable, and says of each how that went. A file system that cannot is taken at its word.
-pub(super) fn sync(hands: &dyn Hands, files: &[BorrowedFd<'_>]) -> Vec<io::Result<()>> {
-    let one = |file: &BorrowedFd<'_>| match hands.sync(*file) {
+/// What is to be made durable.
+pub(super) type Handle = Arc<dyn AsFd + Send + Sync>;
+
+/// One to be made durable, and whom to tell how that went.
+type Job = (Handle, Sender<io::Result<()>>);
+
+/// Makes durable what it is given, and says of each how that went. It ends with the scope of its threads.
+pub(super) struct Syncer<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    hands: &'scope dyn Hands,
+    threads: usize,
+    jobs: Sender<Job>,
+    for_threads: Arc<Mutex<Receiver<Job>>>,
+    given: Vec<Receiver<io::Result<()>>>,
+}
+
+impl fmt::Debug for Syncer<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Syncer").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}
+
+impl<'scope, 'env> Syncer<'scope, 'env> {
+    pub(super) fn new(scope: &'scope Scope<'scope, 'env>, hands: &'scope dyn Hands) -> Self {
+        let (jobs, for_threads) = channel();
+        let for_threads = Arc::new(Mutex::new(for_threads));
+        Self { scope, hands, threads: 0, jobs, for_threads, given: Vec::new() }
+    }
+
+    /// Begins with one.
+    pub(super) fn give(&mut self, handle: Handle) {
+        let (told, how) = channel();
+        self.given.push(how);
+        let at_once = self.hands.at_once();
+        if at_once > 1 && self.threads < at_once && self.begin() {
+            self.threads += 1;
+        }
+        // Where there is no thread, it is done here.
+        if self.threads == 0 {
+            drop(told.send(sync(self.hands, &handle)));
+        } else {
+            drop(self.jobs.send((handle, told)));
+        }
+    }
+
+    fn begin(&self) -> bool {
+        let (hands, jobs) = (self.hands, Arc::clone(&self.for_threads));
+        let next = move || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let work = move || {
+            while let Ok((handle, told)) = next() {
+                drop(told.send(sync(hands, &handle)));
+            }
+        };
+        Builder::new().spawn_scoped(self.scope, work).is_ok()
+    }
+
+    /// How it went, in the order in which they were given.
+    pub(super) fn ended(&mut self) -> Vec<io::Result<()>> {
+        let lost = |_| Err(io::Error::other("nobody said whether it is durable"));
+        self.given.drain(..).map(|how| how.recv().unwrap_or_else(lost)).collect()
+    }
+}
+
+/// A file system that cannot is taken at its word.
+fn sync(hands: &dyn Hands, handle: &Handle) -> io::Result<()> {
+    match hands.sync(handle.as_fd()) {
         Err(error) if Errno::from_io_error(&error).is_some_and(is_no_answer) => Ok(()),
         done => done,
-    };
-    let at_once = hands.at_once().min(files.len());
-    if at_once < 2 {
-        return files.iter().map(one).collect();
     }
-    let each = files.len().div_ceil(at_once);
-    thread::scope(|scope| {
-        let begin = |part| scope.spawn(move || -> Vec<_> { <[_]>::iter(part).map(one).collect() });
-        let begun: Vec<_> = files.chunks(each).map(begin).collect();
-        let ended = begun.into_iter().map(|thread| match thread.join() {
-            Ok(done) => done,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        ended.flatten().collect()
-    })
 }
 
 /// Whether a system says so to a call that it does not know for such a file.
@@ -45,13 +98,16 @@ const fn is_no_answer(error: Errno) -> bool {
 
 impl Work<'_> {
     /// Makes the entries of the folders durable that were touched.
-    pub(super) fn sync_folders(&mut self) -> Outcome<()> {
+    pub(super) fn sync_folders(&mut self, syncer: &mut Syncer<'_, '_>) -> Outcome<()> {
         let touched: Vec<_> = std::mem::take(&mut self.touched).into_iter().collect();
         for batch in touched.chunks(BATCH) {
-            let mut open = Vec::new();
+            let mut given = Vec::new();
             for path in batch {
                 match self.walker.folder(path) {
-                    Ok(folder) => open.push((path, folder)),
+                    Ok(folder) => {
+                        syncer.give(folder);
+                        given.push(path);
+                    }
                     Err(Blocked::Failed(error)) if why(&error) != LeftWhy::Denied => {
                         return Err(Trouble::io(path)(error));
                     }
@@ -59,8 +115,7 @@ impl Work<'_> {
                     Err(_) => {}
                 }
             }
-            let handles: Vec<_> = open.iter().map(|(_, folder)| folder.as_fd()).collect();
-            for ((path, _), synced) in open.iter().zip(sync(self.hands, &handles)) {
+            for (path, synced) in given.into_iter().zip(syncer.ended()) {
                 synced.map_err(Trouble::io(path))?;
             }
         }

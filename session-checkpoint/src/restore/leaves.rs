@@ -2,14 +2,15 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
+use std::thread;
 
 use rusqlite::Connection;
 use session_core::LeftWhy;
 
-use super::durable;
+use super::durable::{Handle, Syncer};
 use super::hands::{Hands, Seen};
 use super::look::{self, As};
 use super::task::{Task, Verdict, is_leaf, why};
@@ -19,8 +20,8 @@ use crate::node::What;
 use crate::object;
 use crate::trouble::{Outcome, Trouble};
 
-/// So many are made before they are made durable and put: what is open at once.
-const BATCH: usize = 64;
+/// So many are made before they are put: of each up to three handles are open at once.
+const BATCH: usize = 32;
 
 /// One that is made.
 struct Made {
@@ -33,11 +34,11 @@ struct Made {
 }
 
 enum Form {
-    /// A file under this name, to be put.
-    File(OsString, OwnedFd),
-    Link(OsString),
+    /// A file under this name, to be put for the other, where there is one.
+    File(OsString, Arc<OwnedFd>, Option<OwnedFd>),
+    Link(OsString, Option<OwnedFd>),
     /// A file in its place, whose permissions were set.
-    Same(OwnedFd),
+    Same(Arc<OwnedFd>),
 }
 
 impl Work<'_> {
@@ -45,24 +46,37 @@ impl Work<'_> {
     ///
     /// # Errors
     /// The database's; what is told of single paths is no error.
-    pub(super) fn put_leaves(&mut self, tasks: &mut [Task]) -> Outcome<()> {
+    pub(super) fn put_leaves(&mut self, tasks: &mut [Task], syncer: &mut Syncer<'_, '_>) -> Outcome<()> {
         let open: Vec<usize> =
             (0..tasks.len()).filter(|at| tasks[*at].verdict.is_none() && is_leaf(tasks[*at].after)).collect();
         for batch in open.chunks(BATCH) {
             let mut made = Vec::with_capacity(batch.len());
             for at in batch {
-                made.extend(self.prepare(&mut tasks[*at], *at)?);
+                let Some(one) = self.prepare(&mut tasks[*at], *at)? else { continue };
+                if let Some(file) = one.file() {
+                    syncer.give(file);
+                }
+                made.push(one);
             }
-            let files: Vec<_> = made.iter().filter_map(Made::file).collect();
-            let mut synced = durable::sync(self.hands, &files).into_iter();
+            let mut synced = syncer.ended().into_iter();
             for made in made {
                 // A link has nothing but its entry.
                 let synced = made.file().and_then(|_| synced.next()).unwrap_or(Ok(()));
                 self.finish(made, synced, tasks);
             }
+            self.let_go();
             self.walker.close();
         }
         Ok(())
+    }
+
+    /// Lets what was replaced go, which frees its room on the disk: nobody has to wait for that.
+    fn let_go(&mut self) {
+        let replaced = std::mem::take(&mut self.replaced);
+        if !replaced.is_empty() {
+            // Without a thread, it is done here.
+            drop(thread::Builder::new().spawn(move || drop(replaced)));
+        }
     }
 
     /// Makes what is to stand at a path beside it, where something is to be done.
@@ -97,9 +111,9 @@ impl Work<'_> {
             ) if before == content && seen.names == 1 => self
                 .hands
                 .set_mode(file.as_fd(), mode)
-                .map(|()| Form::Same(file))
+                .map(|()| Form::Same(Arc::new(file)))
                 .map_err(Trouble::io(&task.path)),
-            (_, Some(What::File { mode, bytes, content }), ..) => {
+            (_, Some(What::File { mode, bytes, content }), old, _) => {
                 let draft = task.draft(&self.prefix);
                 match self.hands.make(folder.as_fd(), &draft) {
                     Err(error) => Err(Trouble::io(&task.path)(error)),
@@ -110,15 +124,15 @@ impl Work<'_> {
                         if filled.as_ref().is_err_and(is_of_path) {
                             self.discard(task.parent(), draft.clone());
                         }
-                        filled.map(|()| Form::File(draft, file))
+                        filled.map(|()| Form::File(draft, Arc::new(file), old))
                     }
                 }
             }
-            (_, Some(What::Link { target, .. }), ..) => {
+            (_, Some(What::Link { target, .. }), old, _) => {
                 let draft = task.draft(&self.prefix);
                 object::get(self.db, object::Kind::Piece, target).and_then(|target| {
                     let made = self.hands.make_link(folder.as_fd(), &draft, OsStr::from_bytes(&target));
-                    made.map(|()| Form::Link(draft)).map_err(Trouble::io(&task.path))
+                    made.map(|()| Form::Link(draft, old)).map_err(Trouble::io(&task.path))
                 })
             }
             _ => return Ok(None),
@@ -136,7 +150,7 @@ impl Work<'_> {
     fn finish(&mut self, made: Made, synced: io::Result<()>, tasks: &mut [Task]) {
         let task = &mut tasks[made.at];
         let (folder, hands) = (&made.folder, self.hands);
-        let draft = match made.form {
+        let (draft, old) = match made.form {
             Form::Same(_) => {
                 match synced {
                     Ok(()) => task.verdict = Some(Verdict::Done),
@@ -144,7 +158,7 @@ impl Work<'_> {
                 }
                 return;
             }
-            Form::File(draft, _) | Form::Link(draft) => draft,
+            Form::File(draft, _, old) | Form::Link(draft, old) => (draft, old),
         };
         let buffer = &mut self.buffer;
         let put = synced.and_then(|()| match made.seen {
@@ -157,6 +171,7 @@ impl Work<'_> {
         match put {
             Ok(true) => {
                 self.touched.insert(task.parent().to_owned());
+                self.replaced.extend(old);
                 task.verdict = Some(Verdict::Done);
                 return;
             }
@@ -172,10 +187,10 @@ impl Work<'_> {
 
 impl Made {
     /// The file that is to be made durable.
-    fn file(&self) -> Option<BorrowedFd<'_>> {
+    fn file(&self) -> Option<Handle> {
         match &self.form {
-            Form::File(_, file) | Form::Same(file) => Some(file.as_fd()),
-            Form::Link(_) => None,
+            Form::File(_, file, _) | Form::Same(file) => Some(Arc::clone(file) as Handle),
+            Form::Link(..) => None,
         }
     }
 }

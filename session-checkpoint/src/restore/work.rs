@@ -7,13 +7,15 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use rusqlite::Connection;
 use rustix::io::Errno;
 use session_core::{LeftPath, LeftWhy, Restored};
 
+use super::durable::Syncer;
 use super::hands::Hands;
 use super::look::{self, As};
 use super::task::{Task, Verdict, is_leaf, why};
@@ -34,6 +36,8 @@ pub(super) struct Work<'a> {
     pub(super) touched: BTreeSet<PathBuf>,
     /// What could not be removed, by folder and name.
     pub(super) litter: Vec<(PathBuf, OsString)>,
+    /// Files that were replaced: the last that holds them.
+    pub(super) replaced: Vec<OwnedFd>,
     /// A folder whose permissions are still those that it was worked in with, and why.
     pub(super) unsettled: Option<(PathBuf, LeftWhy)>,
     pub(super) buffer: Vec<u8>,
@@ -41,7 +45,12 @@ pub(super) struct Work<'a> {
 
 impl Work<'_> {
     /// Does it all. An error leaves it to be finished later.
-    pub(super) fn run(mut self, mut tasks: Vec<Task>) -> Outcome<Restored> {
+    pub(super) fn run(self, tasks: Vec<Task>) -> Outcome<Restored> {
+        let hands = self.hands;
+        thread::scope(|scope| self.run_with(tasks, &mut Syncer::new(scope, hands)))
+    }
+
+    fn run_with(mut self, mut tasks: Vec<Task>, syncer: &mut Syncer<'_, '_>) -> Outcome<Restored> {
         self.open_folders(&mut tasks);
         if self.goes_on {
             self.remove_drafts(&tasks);
@@ -60,10 +69,10 @@ impl Work<'_> {
         }
         self.walker.close();
         self.make_folders(&mut tasks);
-        self.put_leaves(&mut tasks)?;
+        self.put_leaves(&mut tasks, syncer)?;
         self.walker.close();
         self.settle_folders(&mut tasks);
-        self.end(&tasks)?;
+        self.end(&tasks, syncer)?;
         Ok(told(tasks))
     }
 
@@ -190,7 +199,7 @@ impl Work<'_> {
     }
 
     /// Makes the entries of folders durable.
-    fn end(&mut self, tasks: &[Task]) -> Outcome<()> {
+    fn end(&mut self, tasks: &[Task], syncer: &mut Syncer<'_, '_>) -> Outcome<()> {
         for (parent, name) in std::mem::take(&mut self.litter) {
             self.discard(&parent, name);
         }
@@ -210,7 +219,7 @@ impl Work<'_> {
         if self.goes_on {
             self.touched.extend(tasks.iter().map(|task| task.parent().to_owned()));
         }
-        self.sync_folders()
+        self.sync_folders(syncer)
     }
 }
 
