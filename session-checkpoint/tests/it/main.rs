@@ -4,6 +4,7 @@
 
 mod damage;
 mod forget;
+mod large;
 mod limits;
 mod rules;
 mod same;
