@@ -91,3 +91,33 @@ impl Stamp {
         Self::of(path)
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::Stamp;
+
+    #[test]
+    fn the_stamp_of_a_log_is_of_its_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        fs::write(&log, "one").unwrap();
+        // What changes anything but its content changes the time of that alone.
+        let moved = || {
+            fs::rename(&log, folder.path().join("other")).unwrap();
+            fs::rename(folder.path().join("other"), &log).unwrap();
+            fs::set_permissions(&log, fs::Permissions::from_mode(0o600)).unwrap();
+        };
+        let of_file = || Stamp::of(&log).ok().unwrap();
+        let of_log = || Stamp::of_log(&log).ok().unwrap();
+        let before = (of_file(), of_log());
+        while of_file() == before.0 {
+            moved();
+        }
+        assert!(of_log() == before.1);
+        fs::write(&log, "one and more").unwrap();
+        assert!(of_log() != before.1);
+    }
+}
