@@ -5,7 +5,9 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::decide::Why;
-use crate::{AttemptNote, AuditEntry, Closing, Former, NativeId, SessionKey, SessionRecord, Timestamp};
+use crate::{
+    AttemptNote, AuditEntry, Closing, Former, NativeId, Preamble, SessionKey, SessionRecord, Timestamp,
+};
 
 /// What is known of a key: its session, its last run and what was tried in it, and the sessions before. `Display` says it
 /// in plain words; `Serialize` gives the same to a program.
@@ -23,6 +25,12 @@ pub struct Explanation {
     /// The last event of a run in the audit log, refused and failed ones included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run: Option<AuditEntry>,
+    /// What was done to the conversation after that run, without one, oldest first: rewinds, forks, relocations and the like.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub since: Vec<AuditEntry>,
+    /// A text that goes before the next prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
     /// The event of its end, where it was closed, or is being closed, and was not run since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<AuditEntry>,
@@ -50,6 +58,28 @@ pub struct Bound {
     pub poisoned: Option<String>,
 }
 
+/// A text that goes before the next prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// What put it there, as a code: `compacted` or `handed_over`.
+    pub why: String,
+    /// The key whose conversation it tells of.
+    pub from: SessionKey,
+    /// The session that it tells of.
+    pub session: NativeId,
+    /// Since when.
+    pub at: Timestamp,
+    /// How long it is.
+    pub bytes: usize,
+}
+
+impl Waiting {
+    fn of(preamble: Preamble) -> Self {
+        let Preamble { why, from, session, at, text, .. } = preamble;
+        Self { why, from, session, at, bytes: text.len() }
+    }
+}
+
 impl Explanation {
     /// From the record and the audit log of a key.
     #[must_use]
@@ -65,13 +95,19 @@ impl Explanation {
                 .is_some_and(|record| end.event.kind == "mailbox_closed" || record.created_at > end.event.at)
         };
         let closed = last.filter(|entry| is_end(entry) && !reopened(entry)).cloned();
-        let last_run = audit.into_iter().rev().find(is_run);
+        let run = audit.iter().rposition(is_run);
+        let is_since = |entry: &AuditEntry| done_since(&entry.event.kind).is_some();
+        let since =
+            audit.iter().skip(run.map_or(0, |at| at + 1)).filter(|entry| is_since(entry)).cloned().collect();
+        let last_run = run.and_then(|at| audit.into_iter().nth(at));
         let Some(record) = record else {
             return Self {
                 key,
                 name: None,
                 session: None,
                 last_run,
+                since,
+                waiting: None,
                 closed,
                 in_flight_since: None,
                 failed_resumes: 0,
@@ -90,6 +126,8 @@ impl Explanation {
                 poisoned: binding.poisoned,
             }),
             last_run,
+            since,
+            waiting: record.preamble.map(Waiting::of),
             closed,
             in_flight_since: record.in_flight.map(|in_flight| in_flight.since),
             failed_resumes: record.failed_resumes,
@@ -160,6 +198,20 @@ impl fmt::Display for Explanation {
                 }
             }
         }
+        for AuditEntry { event, .. } in &self.since {
+            write!(f, "\nAfter that, {}: {}", event.at, done_since(&event.kind).unwrap_or(&event.kind))?;
+            match &event.detail {
+                Some(detail) => write!(f, ", {detail}.")?,
+                None => write!(f, ".")?,
+            }
+        }
+        if let Some(Waiting { why, from, session, at, bytes }) = &self.waiting {
+            let why = why.replace('_', " ");
+            write!(
+                f,
+                "\nThe next prompt goes with {bytes} bytes of text before it, {why} {at} from {session} of {from}."
+            )?;
+        }
         if self.failed_resumes > 0 {
             write!(f, "\nFailed resumes in a row, up to the last run: {}.", self.failed_resumes)?;
         }
@@ -175,6 +227,22 @@ impl fmt::Display for Explanation {
         }
         Ok(())
     }
+}
+
+/// In words, what is done to a conversation without a run; `None`: the event is another.
+fn done_since(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "rewound" => "it went back",
+        "undone" => "a rewind was undone",
+        "rewind_recovered" => "a rewind that was cut off was finished",
+        "cleared" => "a new conversation was begun",
+        "rejoined" => "a session of before was put in force again",
+        "forked" => "it was made as a fork",
+        "compacted" => "it was compacted",
+        "handed_over" => "it was handed over",
+        "session_relocated" => "its session was relocated",
+        _ => return None,
+    })
 }
 
 /// A reason in words with its code; a code of a later version as it is.

@@ -61,7 +61,7 @@ pub use conversation::{Conversation, HandOver, Said, Speaker};
 pub use dialect::{CliDialect, CommandSpec, Decoder, Ended, EnvChange, EnvMap, Link, Program, StateLayout};
 pub use event::{AgentEvent, EventSink, Final, NoSink};
 pub use evidence::{Asked, EndedBy, Evidence, Exit, Observation};
-pub use explain::{Bound, Explanation};
+pub use explain::{Bound, Explanation, Waiting};
 pub use format::{Below, LiveSession, Places, RecordFacts, RecordKind, TranscriptFormat};
 pub use host::{Folder, FolderId, Holder, Host, PathText, Place, Repository, WorkTree};
 pub use ids::{AgentId, InvalidName, MailboxId, NativeId, RunId, SessionKey, SessionName};

@@ -38,26 +38,27 @@ pub(crate) fn key(word: &str, world: &World) -> Result<Option<SessionKey>, Failu
 /// Whether anything is known of a mailbox of exactly this name.
 pub(crate) async fn is_mailbox(word: &str, world: &World) -> Result<bool, Failure> {
     for key in of_mailbox(word, world)? {
-        if told(&key, world).await?.is_some() {
+        if is_worked_for(&told(&key, world).await?) {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// What is known of a key, where anything is.
-async fn told(key: &SessionKey, world: &World) -> Result<Option<Explanation>, Failure> {
-    let told = world.sessions.explain(key).await.map_err(|error| Failure::failed(&error))?;
-    let known =
-        told.session.is_some() || told.last_run.is_some() || told.closed.is_some() || !told.past.is_empty();
-    Ok(known.then_some(told))
+async fn told(key: &SessionKey, world: &World) -> Result<Explanation, Failure> {
+    world.sessions.explain(key).await.map_err(|error| Failure::failed(&error))
+}
+
+/// Whether an agent worked for the key.
+fn is_worked_for(told: &Explanation) -> bool {
+    told.session.is_some() || told.last_run.is_some() || told.closed.is_some() || !told.past.is_empty()
 }
 
 /// The keys that a word means and of which anything is known.
 pub(crate) async fn known(word: &str, world: &World) -> Result<Vec<SessionKey>, Failure> {
     let mut known = Vec::new();
     for key in keys(word, world)? {
-        if told(&key, world).await?.is_some() {
+        if is_worked_for(&told(&key, world).await?) {
             known.push(key);
         }
     }
@@ -72,7 +73,10 @@ fn of_mailbox(word: &str, world: &World) -> Result<Vec<SessionKey>, Failure> {
 pub(crate) async fn run(args: &Explain, world: &World, out: &mut Output) -> Result<(), Failure> {
     let mut known = Vec::new();
     for key in keys(&args.key, world)? {
-        known.extend(told(&key, world).await?);
+        let told = told(&key, world).await?;
+        if is_worked_for(&told) || told.waiting.is_some() {
+            known.push(told);
+        }
     }
     if known.is_empty() {
         return Err(Failure::new(Exit::NotFound, format!("nothing is known of {}", args.key)));

@@ -299,7 +299,7 @@ pub(crate) const DOCUMENTS: &[Shape] = &[
     Shape {
         name: "explain",
         about: "`rejoin explain`.",
-        parts: &[("keys[].last_run?", "event"), ("keys[].closed?", "event")],
+        parts: &[("keys[].last_run?", "event"), ("keys[].since[]?", "event"), ("keys[].closed?", "event")],
         fields: &[
             ("keys[].key.mailbox", "string", "the mailbox"),
             ("keys[].key.agent", "string", "the agent"),
@@ -308,6 +308,15 @@ pub(crate) const DOCUMENTS: &[Shape] = &[
             ("keys[].session.used_at?", "time", "when a run last continued it"),
             ("keys[].session.agent_version?", "string", "the agent's version at that run"),
             ("keys[].session.poisoned?", "string", "why it will not be continued"),
+            (
+                "keys[].waiting.why?",
+                "string",
+                "`compacted`, `handed_over`: what put a text before the next prompt",
+            ),
+            ("keys[].waiting.from?", "any", "the key whose conversation it tells of"),
+            ("keys[].waiting.session?", "string", "the session that it tells of"),
+            ("keys[].waiting.at?", "time", "since when"),
+            ("keys[].waiting.bytes?", "number", "how long it is"),
             ("keys[].in_flight_since?", "time", "when a run began that has not ended"),
             ("keys[].failed_resumes", "number", "resumes in a row that failed"),
             ("keys[].past[]", "any", "the sessions before"),

@@ -61,3 +61,17 @@ async fn the_other_ends_of_a_run_are_told_too() {
         "{refused}"
     );
 }
+
+#[tokio::test]
+async fn what_was_done_after_the_last_run_is_told() {
+    let bench = bench();
+    bench.run("one").await;
+    bench.lifecycle.clear(&key()).await.unwrap();
+    let told = bench.lifecycle.explain(&key()).await.unwrap();
+    assert_eq!(told.since.len(), 1);
+    let text = told.to_string();
+    assert!(text.contains("\nAfter that, 1970-01-01T00:00:00Z: a new conversation was begun"), "{text}");
+    bench.run("two").await;
+    let told = bench.lifecycle.explain(&key()).await.unwrap();
+    assert!(told.since.is_empty(), "{told}");
+}

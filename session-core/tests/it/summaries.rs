@@ -142,6 +142,9 @@ async fn a_conversation_is_handed_over_to_another_key_and_both_logs_say_so() {
     assert_eq!(bench.record().await, before, "the original stays");
     assert_eq!(kinds(&bench, &to).await, ["handed_over", "handed_over"]);
     assert_eq!(kinds(&bench, &key()).await.last().unwrap(), "handed_over");
+    let told = lifecycle.explain(&to).await.unwrap();
+    assert_eq!(told.waiting.as_ref().map(|waiting| &waiting.from), Some(&key()));
+    assert!(told.to_string().contains("of text before it, handed over 1970-01-01T00:00:00Z from "), "{told}");
     let third = SessionKey::new("issue-43", "scripted").unwrap();
     let asked = LlmRequest::new("x").cwd("/w/demo").session(SessionRef::new("issue-43", "scripted"));
     lifecycle.run(asked).await.unwrap();
