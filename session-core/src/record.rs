@@ -121,6 +121,9 @@ pub struct Former {
     /// The session that it is a copy of, under whatever key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<NativeId>,
+    /// A run found that it cannot be continued; the reason's code. It stays so where it is in force again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poisoned: Option<String>,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -300,6 +303,7 @@ impl SessionRecord {
             counters: binding.counters,
             created_at: Some(binding.created_at),
             forked_from: binding.forked_from.clone(),
+            poisoned: binding.poisoned.clone(),
             extra: Map::new(),
         });
         let excess = self.past.len().saturating_sub(Self::PAST_LIMIT);

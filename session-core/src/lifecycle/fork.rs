@@ -1,13 +1,13 @@
 //! A second conversation, under another key, that begins as a copy of the first one.
 
-use crate::decide::Workdir;
+use crate::decide::{Holds, Workdir};
 use crate::error::RewindError;
 use crate::{
     AuditEvent, Binding, BranchOrder, ForkRequest, Forked, Label, Moment, RunId, SessionKey, SessionName,
 };
 
 use super::Lifecycle;
-use super::rewind::{Kept, counters_at};
+use super::rewind::{Kept, counters_at, holds};
 
 impl Lifecycle {
     /// Makes a copy of a key's conversation, whole or up to a checkpoint, and binds it to another key of the same agent, which
@@ -82,9 +82,12 @@ impl Lifecycle {
             now: self.host.now(),
         };
         let branch = self.branch(&grounds, order).await?;
+        // A copy of all that it holds cannot be continued either; one of less may.
+        let poisoned = of.poisoned.clone().filter(|_| holds(&keep, look.as_ref()) == Holds::Same);
         let lives_elsewhere = of.folder().path != grounds.folder.path;
         let lives_in = if lives_elsewhere { Some(grounds.folder.clone()) } else { of.lives_in.clone() };
-        let binding = Binding { lives_in, ..self.branch_binding(&new_grounds, &of, (&branch, counters)) };
+        let binding =
+            Binding { lives_in, poisoned, ..self.branch_binding(&new_grounds, &of, (&branch, counters)) };
         kept.put_in_force(Some(binding), "forked", self.host.now());
         if kept.record.name.is_none() {
             kept.record.name = name.as_ref().map(SessionName::as_str).map(str::to_owned);

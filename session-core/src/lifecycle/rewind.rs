@@ -21,7 +21,7 @@ use finish::Finish;
 use grounds::Grounds;
 pub(super) use grounds::Kept;
 use talk::Talk;
-pub(super) use talk::counters_at;
+pub(super) use talk::{counters_at, holds};
 use trail::Trail;
 
 /// What is asked for.

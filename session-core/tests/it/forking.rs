@@ -224,3 +224,50 @@ async fn a_session_that_is_put_aside_and_rejoined_keeps_its_failed_resumes() {
     let _ = yard.lifecycle.rejoin(&key(), &session).await.unwrap();
     assert_eq!(yard.lifecycle.record(&key()).await.unwrap().unwrap().failed_resumes, row);
 }
+
+#[tokio::test]
+async fn a_session_that_cannot_be_continued_is_made_no_better_by_going_there_again() {
+    let poisoned = async || {
+        let yard = yard();
+        yard.run("one").await;
+        yard.agent.will([Act::FailAfterKeeping(Verdict::ContextOverflow)]);
+        yard.lifecycle.run(request("two")).await.unwrap_err();
+        yard
+    };
+    let gives_up = async |yard: &Yard, key: SessionKey| {
+        let session = SessionRef::new(key.mailbox.as_str(), "scripted");
+        yard.lifecycle.run(request("three").session(session)).await.unwrap().resume_fallback
+    };
+    let yard = poisoned().await;
+    let session = yard.lifecycle.clear(&key()).await.unwrap().session.unwrap();
+    let _ = yard.lifecycle.rejoin(&key(), &session).await.unwrap();
+    assert_eq!(gives_up(&yard, key()).await, Some(Why::LastRunPoisoned), "rejoined");
+
+    let yard = poisoned().await;
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert_eq!((rewound.outcome, yard.said().await.len()), (RewindOutcome::Done, 1));
+    let _ = yard.undo().await;
+    assert_eq!(gives_up(&yard, key()).await, Some(Why::LastRunPoisoned), "undone");
+
+    let yard = poisoned().await;
+    let _ = yard.lifecycle.fork(&fork()).await.unwrap();
+    assert_eq!(gives_up(&yard, other()).await, Some(Why::LastRunPoisoned), "forked as a whole");
+
+    // What is cut off before that may be as good as ever.
+    let yard = poisoned().await;
+    let second = yard.lifecycle.checkpoints(&key()).await.unwrap()[2].id;
+    let _ = yard.lifecycle.fork(&fork().at(second)).await.unwrap();
+    assert_eq!(gives_up(&yard, other()).await, None, "forked before");
+    let _ = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert_eq!(gives_up(&yard, key()).await, None, "rewound");
+}
+
+/// It was found in another folder than that of the session in force.
+#[tokio::test]
+async fn a_session_of_the_past_that_cannot_be_continued_stays_so_too() {
+    let (bench, here, _) = crate::bench::two_folders().await;
+    bench.agent.will([Act::FailAfterKeeping(Verdict::ContextOverflow)]);
+    bench.fails("too long").await;
+    let _ = bench.lifecycle.rejoin(&key(), &here.unwrap()).await.unwrap();
+    assert_eq!(bench.run("three").await.resume_fallback, Some(Why::LastRunPoisoned));
+}
