@@ -195,6 +195,7 @@ pub(crate) fn failure(error: &RewindError) -> Failure {
         | RewindError::NotATarget { .. }
         | RewindError::NotSoMany { .. }
         | RewindError::NotRejoinable { .. }
+        | RewindError::Unsettled { .. }
         | RewindError::Taken { .. }
         | RewindError::NotAForkOf { .. } => Exit::Refused,
         RewindError::Agent(_) => Exit::NoAgent,

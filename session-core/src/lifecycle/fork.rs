@@ -14,8 +14,8 @@ impl Lifecycle {
     /// has none. The original stays as it is, in force in its own key. Nothing is run but the agent's version probe.
     ///
     /// # Errors
-    /// [`RewindError`]: a run of one of the keys is under way, the new one has a session, the conversation cannot be branched,
-    /// or a record cannot be read or written. Nothing was changed.
+    /// [`RewindError`]: a run of one of the keys is under way or unsettled, the new one has a session, the conversation cannot be
+    /// branched, or a record cannot be read or written. Nothing was changed.
     ///
     /// # Cancel safety
     /// A dropped future may leave a session in the new key's state dir that nothing leads to.
@@ -31,12 +31,12 @@ impl Lifecycle {
             return Err(nothing());
         }
         let (original, mut kept) = self.keep_both(from, to).await?;
-        let busy = |key: &SessionKey| RewindError::Busy { key: key.clone(), by: None };
-        for (of, key) in [(&original, from), (&kept, to)] {
-            // What a dead runner left may still run; the next run of the key ends it.
-            if of.record.in_flight.is_some() {
-                return Err(busy(key));
-            }
+        // What a dead runner left may still run.
+        let left = [(&original, from), (&kept, to)].into_iter().find(|(of, _)| of.record.in_flight.is_some());
+        // Until a run looked, nobody knows which session the original goes on with.
+        let left = left.or_else(|| original.rival().map(|_| (&original, from)));
+        if let Some((_, key)) = left {
+            return Err(RewindError::Unsettled { key: key.clone() });
         }
         let (grounds, new_grounds) = (self.grounds(from, cwd).await?, self.grounds(to, cwd).await?);
         let begun = kept.record.binding.is_some();

@@ -271,3 +271,36 @@ async fn a_session_of_the_past_that_cannot_be_continued_stays_so_too() {
     let _ = bench.lifecycle.rejoin(&key(), &here.unwrap()).await.unwrap();
     assert_eq!(bench.run("three").await.resume_fallback, Some(Why::LastRunPoisoned));
 }
+
+/// A run that died was adding to a copy of the session; whether that takes its place, the next run finds out.
+#[tokio::test]
+async fn what_is_unsettled_is_not_forked() {
+    async fn dies(yard: &Yard, is_there: impl Fn(&SessionRecord) -> bool) {
+        yard.run("one +a=1").await;
+        yard.agent.will([Act::Hang]);
+        let mut run = Box::pin(yard.lifecycle.run(request("two +a=2")));
+        while !yard.lifecycle.record(&key()).await.unwrap().is_some_and(|record| is_there(&record)) {
+            let poll = std::future::poll_fn(|context| std::task::Poll::Ready(run.as_mut().poll(context)));
+            assert!(poll.await.is_pending());
+        }
+    }
+    let is_unsettled = async |yard: &Yard| match yard.lifecycle.fork(&fork()).await {
+        Err(RewindError::Unsettled { key: of }) => of == key(),
+        _ => false,
+    };
+    let named = yard();
+    dies(&named, |record| record.in_flight.is_some()).await;
+    assert!(is_unsettled(&named).await, "its processes may still run");
+
+    let mut agent = Scripted::new();
+    agent.capabilities.id_on_resume = IdOnResume::Replaced;
+    let yard = yard_with(agent);
+    dies(&yard, |record| record.candidate.is_some()).await;
+    let _ = yard.lifecycle.rewind(&back(1).mode(RewindMode::Files)).await.unwrap();
+    let record = yard.lifecycle.record(&key()).await.unwrap().unwrap();
+    assert!(record.in_flight.is_none() && record.candidate.is_some(), "{record:?}");
+    assert!(is_unsettled(&yard).await, "nobody knows which session goes on");
+    assert_eq!(yard.lifecycle.record(&other()).await.unwrap(), None);
+    yard.run("three").await;
+    assert_eq!(yard.lifecycle.fork(&fork()).await.unwrap().kept, 3);
+}

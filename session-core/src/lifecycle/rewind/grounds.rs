@@ -76,6 +76,13 @@ impl Kept {
         present(&self.record)
     }
 
+    /// What a run began beside the session in force, and that the next run may take up in its place.
+    pub(in crate::lifecycle) fn rival(&self) -> Option<&Candidate> {
+        let in_force = self.record.binding.as_ref()?;
+        let candidate = self.record.candidate.as_ref();
+        candidate.filter(|candidate| candidate.binding.native_id != in_force.native_id)
+    }
+
     /// Drops a summary of the key's own conversation that waits for a new one to begin with it: that one is not to begin any
     /// more. What others handed over still waits.
     pub(in crate::lifecycle) fn forget_summary(&mut self) {
@@ -111,10 +118,11 @@ impl Kept {
 
     /// Puts aside what a dead runner began beside the session in force: the next run would take it up.
     pub(in crate::lifecycle) fn put_rival_aside(&mut self, why: &str, now: Timestamp) {
+        if self.rival().is_none() {
+            return;
+        }
         let record = &mut self.record;
-        let Some(in_force) = &record.binding else { return };
-        let is_rival = |candidate: &Candidate| candidate.binding.native_id != in_force.native_id;
-        let Some(candidate) = record.candidate.take_if(|candidate| is_rival(candidate)) else { return };
+        let Some(candidate) = record.candidate.take() else { return };
         put_aside(record, (&candidate.binding, 0), why, now);
         record.updated_at = now;
         self.changed = true;
