@@ -65,8 +65,9 @@ pub struct Closed {
     pub ended: u32,
     /// Whether there was a state dir. It is gone, with all that the agent kept in it.
     pub state_removed: bool,
-    /// Checkpoints that are gone.
-    pub checkpoints: u64,
+    /// Checkpoints that are gone; zero where there were none. `None`: there is no checkpointer here. What another one keeps of the
+    /// key, it still keeps.
+    pub checkpoints: Option<u64>,
 }
 
 /// A mailbox that is not closed for every agent. Closing it again goes on where this one stopped.

@@ -325,6 +325,7 @@ pub(crate) const DOCUMENTS: &[Shape] = &[
             ("closed[].candidate", "string?", "one that had just begun"),
             ("closed[].ended", "number", "processes that a dead runner had left"),
             ("closed[].state_removed", "bool", "whether there was a state dir"),
+            ("closed[].checkpoints", "number?", "checkpoints that are gone; null where nobody takes any"),
             ("failed[].agent?", "string?", "an agent for which it is not"),
             ("failed[].code?", "string", "`busy`, `failed`"),
             ("failed[].message?", "string", "why"),

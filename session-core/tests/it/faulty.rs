@@ -19,6 +19,8 @@ pub(crate) struct Faulty {
     /// What is beside the documents, and what was removed of it.
     pub(crate) leftovers: Arc<Mutex<Vec<Leftover>>>,
     pub(crate) disposed: Arc<Mutex<Vec<(String, Tombstone)>>>,
+    /// When the state dir of every key was changed.
+    pub(crate) changed_at: Arc<Mutex<Option<Timestamp>>>,
     late: Arc<Mutex<Option<Document>>>,
 }
 
@@ -93,6 +95,9 @@ impl SessionStore for Faulty {
         self.check("lease")?;
         self.inner.lease(key, holder).await
     }
+    async fn was_leased(&self, _: &SessionKey) -> Result<bool, StoreError> {
+        Ok(self.check("ever_leased").is_ok())
+    }
     async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
         let dir = self.dir.lock().unwrap().clone();
         let own = |dir: PathBuf| {
@@ -110,7 +115,8 @@ impl SessionStore for Faulty {
     async fn state_size(&self, _: &SessionKey) -> Result<Option<StateSize>, StoreError> {
         self.check("state_size")?;
         let there = self.dir.lock().unwrap().is_some();
-        Ok(there.then(|| StateSize::new(4096, None)))
+        let changed_at = *self.changed_at.lock().unwrap();
+        Ok((there || changed_at.is_some()).then(|| StateSize::new(4096, changed_at)))
     }
     async fn leftovers(&self, _: &LeftoverOptions) -> Result<Vec<Leftover>, StoreError> {
         self.check("leftovers")?;

@@ -190,7 +190,13 @@ async fn a_closed_key_has_no_checkpoints_and_one_that_kept_them_is_not_closed() 
     assert!(yard.lifecycle.record(&key()).await.unwrap().is_some());
     yard.shelf.inner().fail.clear();
     let closed = yard.lifecycle.close(&key(), Closing::Done).await.unwrap();
-    assert_eq!(closed.checkpoints, 2);
+    assert_eq!(closed.checkpoints, Some(2));
+    for unknown in [&["ever_leased"][..], &[]] {
+        yard.store.set(unknown);
+        let nobody = SessionKey::new("x", "scripted").unwrap();
+        let nothing = yard.lifecycle.close(&nobody, Closing::Done).await.unwrap();
+        assert_eq!(nothing.checkpoints, Some(0));
+    }
     assert!(yard.lifecycle.checkpoints(&key()).await.unwrap().is_empty());
     assert_eq!(yard.lifecycle.checkpoints(&other()).await.unwrap().len(), 2, "those of another key stay");
     let kinds = yard.kinds().await;
@@ -303,4 +309,38 @@ async fn what_is_unsettled_is_not_forked() {
     assert_eq!(yard.lifecycle.record(&other()).await.unwrap(), None);
     yard.run("three").await;
     assert_eq!(yard.lifecycle.fork(&fork()).await.unwrap().kept, 3);
+}
+
+/// A state without a record is the only thing that leads to its checkpoints.
+#[tokio::test]
+async fn a_leftover_goes_after_its_checkpoints_and_with_nobody_in_between() {
+    let yard = yard();
+    yard.run("one").await;
+    let record = yard.store.inner.load(&key()).await.unwrap().unwrap().document;
+    assert_eq!(yard.store.inner.remove(&key(), &Guard::Any).await.unwrap(), Removed::Done);
+    let mut leftover = Leftover::new(LeftoverKind::State, "state/issue-42/scripted");
+    (leftover.key, leftover.last_used) = (Some(key()), Some(yard.host.now()));
+    *yard.store.leftovers.lock().unwrap() = vec![leftover];
+    yard.host.millis.fetch_add(1000, std::sync::atomic::Ordering::SeqCst);
+    // Whoever is alive by the list, the leftover is of nobody.
+    let sweep = async || {
+        let sweep = Sweep::new(Live::of(["issue-42"]).unwrap()).grace(std::time::Duration::ZERO);
+        yard.lifecycle.sweep(&sweep).await.unwrap().swept.pop().unwrap().outcome
+    };
+    let lease = yard.store.inner.lease(&key(), &yard.host.holder()).await.unwrap();
+    assert!(matches!(sweep().await, SweepOutcome::Busy { by: Some(_) }));
+    drop(lease);
+    assert!(matches!(yard.store.inner.save(&key(), &record, &Guard::Absent, None).await, Ok(Saved::Done(_))));
+    assert!(matches!(sweep().await, SweepOutcome::Changed), "somebody took it up since");
+    assert_eq!(yard.store.inner.remove(&key(), &Guard::Any).await.unwrap(), Removed::Done);
+    *yard.store.changed_at.lock().unwrap() = Some(yard.host.now());
+    assert!(matches!(sweep().await, SweepOutcome::Changed), "somebody wrote into it since");
+    assert_eq!(yard.shelf.inner().kept.len(), 2, "nothing was forgotten");
+    *yard.store.changed_at.lock().unwrap() = None;
+    yard.shelf.inner().fail = vec!["forget"];
+    assert!(matches!(sweep().await, SweepOutcome::NotForgotten(_)));
+    assert!(yard.store.disposed.lock().unwrap().is_empty(), "it is found again");
+    yard.shelf.inner().fail.clear();
+    assert!(matches!(sweep().await, SweepOutcome::Removed));
+    assert_eq!((yard.shelf.inner().kept.len(), yard.store.disposed.lock().unwrap().len()), (0, 1));
 }
