@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Counters, Folder, KeptSeed, NativeId, PathText, Preamble, RecipeSeed, RunId, SessionKey, Timestamp,
-    Totals,
+    CheckpointId, Counters, Folder, KeptSeed, NativeId, PathText, Preamble, RecipeSeed, RunId, SessionKey,
+    Timestamp, Totals,
 };
 
 /// How sure a binding is.
@@ -152,6 +152,21 @@ pub struct InFlight {
     pub extra: Map<String, Value>,
 }
 
+/// A rewind whose conversation goes back after its files, from before the first file until both went back. What is found of one
+/// was cut off in between: some files, or all, are as before the prompts, and the conversation is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewinding {
+    /// The rewind.
+    pub step: RunId,
+    /// When it began.
+    pub since: Timestamp,
+    /// The checkpoint before it: to go back to it undoes what it did.
+    pub undo: CheckpointId,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
 /// The agent's running figures when a run began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
@@ -212,6 +227,9 @@ pub struct SessionRecord {
     /// A run that has not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<InFlight>,
+    /// A rewind that is at its files, or was cut off before the conversation went back, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewinding: Option<Rewinding>,
     /// How the last run went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<LastRun>,
@@ -247,6 +265,7 @@ impl SessionRecord {
             failed_resumes: 0,
             totals: Totals::default(),
             in_flight: None,
+            rewinding: None,
             last_run: None,
             preamble: None,
             seed: None,

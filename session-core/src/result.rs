@@ -118,6 +118,9 @@ pub enum Warning {
     NotCheckpointed(String),
     /// Putting files back was cut off earlier; it was finished now, for so many paths.
     RewindRecovered(usize),
+    /// An earlier rewind of files and conversation was cut off before the conversation went back: that still tells of what its
+    /// prompts did, while the files may be as before them. To go back to this checkpoint undoes it; the same rewind again ends it.
+    RewindUnended(CheckpointId),
     /// A text that waits to go before a prompt was held back: with it, the prompt would be larger than the agent takes. It
     /// waits for the next one.
     PreambleHeldBack,
@@ -170,6 +173,9 @@ impl fmt::Display for Warning {
             Self::NotCheckpointed(error) => write!(f, "no checkpoint was taken: {error}"),
             Self::RewindRecovered(paths) => {
                 write!(f, "an earlier rewind was cut off, and was finished; paths: {paths}")
+            }
+            Self::RewindUnended(undo) => {
+                write!(f, "an earlier rewind was cut off before the conversation went back; its files may have: checkpoint {undo} undoes that")
             }
             Self::PreambleHeldBack => {
                 f.write_str("what was to go before the prompt was held back, as both are larger than the agent takes")

@@ -309,6 +309,7 @@ pub(crate) const DOCUMENTS: &[Shape] = &[
             ("keys[].session.agent_version?", "string", "the agent's version at that run"),
             ("keys[].session.poisoned?", "string", "why it will not be continued"),
             ("keys[].in_flight_since?", "time", "when a run began that has not ended"),
+            ("keys[].rewinding_since?", "time", "when a rewind began that has not come to the conversation"),
             ("keys[].failed_resumes", "number", "resumes in a row that failed"),
             ("keys[].past[]", "any", "the sessions before"),
         ],

@@ -36,7 +36,8 @@ pub struct Label {
     /// The beginning of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Of a rewind, the checkpoint that it goes back to.
+    /// Of a rewind, the checkpoint that it goes back to. Of one that was asked for, the one that is compared with: it is dropped at
+    /// once, and nobody goes by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_to: Option<CheckpointId>,
 }
@@ -46,5 +47,11 @@ impl Label {
     #[must_use]
     pub const fn new(key: SessionKey, step: RunId, moment: Moment) -> Self {
         Self { key, step, moment, spot: None, prompt: None, back_to: None }
+    }
+
+    /// Whether it is of a look at the tree, and no state that anybody kept.
+    #[must_use]
+    pub const fn is_look(&self) -> bool {
+        matches!(self.moment, Moment::Asked) && self.back_to.is_some()
     }
 }

@@ -1,7 +1,7 @@
 //! A store that fails.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use session_core::error::*;
@@ -22,11 +22,18 @@ pub(crate) struct Faulty {
     /// When the state dir of every key was changed.
     pub(crate) changed_at: Arc<Mutex<Option<Timestamp>>>,
     late: Arc<Mutex<Option<Document>>>,
+    /// So many saves are spared what is set.
+    spared: Arc<AtomicUsize>,
 }
 
 impl Faulty {
     pub(crate) fn set(&self, operations: &[&'static str]) {
         *self.fail.lock().unwrap() = operations.to_vec();
+    }
+    /// The same, from the save after the next so many on.
+    pub(crate) fn set_after(&self, saves: usize, operations: &[&'static str]) {
+        self.spared.store(saves, Ordering::SeqCst);
+        self.set(operations);
     }
     /// Writes this after the next load, as a save that was still under way.
     pub(crate) fn late(&self, document: Document) {
@@ -61,6 +68,13 @@ impl SessionStore for Faulty {
         guard: &Guard,
         lease: Option<&Lease>,
     ) -> Result<Saved, StoreError> {
+        let one_less = |left: usize| left.checked_sub(1);
+        if self.spared.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+            return self.inner.save(key, document, guard, lease).await;
+        }
+        if self.check("save_stalls").is_err() {
+            std::future::pending::<()>().await;
+        }
         self.check("save")?;
         if self.fail.lock().unwrap().contains(&"fence") && lease.is_some() {
             return Ok(Saved::Fenced { latest: u64::MAX });

@@ -186,7 +186,7 @@ impl Lifecycle {
         Ok(Kept { lease, record, guard, changed: false, in_doubt: false })
     }
 
-    /// Ends what a dead runner left, as before a run: it would go on writing.
+    /// Ends what a dead runner left, as before a run: it would go on writing. Tells of a rewind that it left.
     pub(in crate::lifecycle) async fn end_what_is_left(
         &self,
         kept: &mut Kept,
@@ -194,6 +194,10 @@ impl Lifecycle {
         warnings: &mut Vec<Warning>,
     ) -> Result<(), RewindError> {
         let key = kept.record.key.clone();
+        if let Some(unended) = kept.record.rewinding.take() {
+            kept.changed = true;
+            warnings.extend(self.tell_unended(&key, &unended).await);
+        }
         let Some(in_flight) = kept.record.in_flight.clone() else { return Ok(()) };
         // Only who has the key still may end what another one seems to have left.
         kept.changed = true;
