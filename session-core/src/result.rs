@@ -124,6 +124,8 @@ pub enum Warning {
     /// A text that waits to go before a prompt was held back: with it, the prompt would be larger than the agent takes. It
     /// waits for the next one.
     PreambleHeldBack,
+    /// A text of this code had gone before a prompt that was taken back, and does not wait again: another one has its place.
+    PreambleLost(String),
     /// A copy that was made to ask the agent for a summary is still there; the next summary of the key, or a sweep, removes it.
     CopyLeft(String),
 }
@@ -179,6 +181,9 @@ impl fmt::Display for Warning {
             }
             Self::PreambleHeldBack => {
                 f.write_str("what was to go before the prompt was held back, as both are larger than the agent takes")
+            }
+            Self::PreambleLost(why) => {
+                write!(f, "what was {why} went before a prompt that was taken back, and does not wait again, as another text does")
             }
             Self::CopyLeft(error) => write!(f, "the copy made for a summary is still there: {error}"),
         }

@@ -58,6 +58,7 @@ impl Lifecycle {
             let label = Label {
                 spot,
                 prompt: Some(prompt),
+                waits: ledger.record.preamble.clone(),
                 ..Label::new(job.key.clone(), job.run, Moment::BeforeRun)
             };
             match self.take(checkpointer.as_ref(), &label, folder).await {
@@ -171,7 +172,8 @@ impl Lifecycle {
         self.finish_cut_off(checkpointer, grounds.folder_path()).await?;
         let spot = self.present_spot(&grounds, &kept.record).await;
         let step = RunId::new(self.host.random_id());
-        let label = Label { spot, ..Label::new(key.clone(), step, Moment::Asked) };
+        let waits = kept.record.preamble.clone();
+        let label = Label { spot, waits, ..Label::new(key.clone(), step, Moment::Asked) };
         let order = self.take_order(&label, grounds.folder_path());
         checkpointer.take(&order).await.map_err(RewindError::Checkpoint)
     }

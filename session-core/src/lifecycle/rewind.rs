@@ -5,6 +5,7 @@ mod foresee;
 mod grounds;
 mod talk;
 mod trail;
+mod waits;
 
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,7 @@ pub(super) use grounds::Kept;
 use talk::Talk;
 pub(super) use talk::{counters_at, holds};
 use trail::Trail;
+use waits::put_to_wait;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -152,7 +154,9 @@ impl Lifecycle {
     async fn mark(&self, course: &Course<'_>, moment: Moment) -> Result<Checkpoint, RewindError> {
         let spot = self.present_spot(&course.grounds, &course.kept.record).await;
         let back_to = (moment != Moment::AfterRewind).then_some(course.target.id);
-        let label = Label { spot, back_to, ..Label::new(course.wish.key.clone(), course.step, moment) };
+        let waits = course.kept.record.preamble.clone().filter(|_| moment == Moment::BeforeRewind);
+        let label =
+            Label { spot, back_to, waits, ..Label::new(course.wish.key.clone(), course.step, moment) };
         let order = self.take_order(&label, course.grounds.folder_path());
         course.checkpointer.take(&order).await.map_err(RewindError::Checkpoint)
     }
@@ -162,7 +166,7 @@ impl Lifecycle {
         &self,
         mut course: Course<'_>,
         before: &Checkpoint,
-        warnings: Vec<Warning>,
+        mut warnings: Vec<Warning>,
     ) -> Result<Rewound, RewindError> {
         let files = course.files_plan(before.id).await?;
         let (order, made) = match (&course.talk.plan, &course.talk.of) {
@@ -200,11 +204,13 @@ impl Lifecycle {
         let word = if course.wish.aim == Aim::BeforeLatestRewind { "undone" } else { "rewound" };
         let was = course.kept.record.clone();
         course.kept.record.rewinding = None;
+        let waits = course.waits();
         if course.talk.changes() {
             course.kept.put_in_force(binding, word, self.host.now());
         } else if course.wish.mode.takes_conversation() {
             course.kept.put_rival_aside(word, self.host.now());
         }
+        warnings.extend(put_to_wait(&mut course.kept, waits));
         let recorded = self.write(&mut course.kept).await;
         if !recorded.is_saved() {
             course.kept.record = was;
