@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::error::{Chain, RewindError, RunError};
+use crate::error::{Chain, RewindError};
 use crate::{
     AuditEvent, Change, Checkpoint, CheckpointId, Checkpointer, Forget, Inspection, Label, Moment, NativeId,
     Presence, Recovered, Rewinding, RunId, SessionKey, Spot, TakeOrder, Warning,
@@ -10,7 +10,6 @@ use crate::{
 
 use super::Lifecycle;
 use super::admit::Job;
-use super::hold::Hold;
 use super::ledger::Ledger;
 use super::resolve::Scene;
 use super::tried::Tried;
@@ -253,16 +252,6 @@ impl Lifecycle {
 
     pub(super) fn checkpoints_of(&self) -> Result<&dyn Checkpointer, RewindError> {
         self.checkpointer.as_deref().ok_or(RewindError::NoCheckpointer)
-    }
-
-    /// Takes the lease of a key, at once or not at all.
-    pub(super) async fn hold_now(&self, key: &SessionKey) -> Result<crate::Lease, RewindError> {
-        match self.hold(key, std::time::Duration::ZERO, &mut |_| {}).await {
-            Ok(Hold::Held(lease)) => Ok(lease),
-            Ok(Hold::Unavailable(error)) => Err(RewindError::Store(error)),
-            Err(RunError::Busy { by, .. }) => Err(RewindError::Busy { key: key.clone(), by }),
-            Ok(Hold::Told) | Err(_) => Err(RewindError::Busy { key: key.clone(), by: None }),
-        }
     }
 }
 

@@ -7,7 +7,8 @@ use crate::{
 };
 
 use super::Lifecycle;
-use super::rewind::{Kept, counters_at, holds};
+use super::kept::Kept;
+use super::rewind::{counters_at, holds};
 
 impl Lifecycle {
     /// Makes a copy of a key's conversation, whole or up to a checkpoint, and binds it to another key of the same agent, which

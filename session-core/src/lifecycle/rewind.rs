@@ -18,9 +18,9 @@ use crate::{
 };
 
 use super::Lifecycle;
+use super::kept::Kept;
 use finish::Finish;
 use grounds::Grounds;
-pub(super) use grounds::Kept;
 use talk::Talk;
 pub(super) use talk::{counters_at, holds};
 use trail::Trail;

@@ -10,8 +10,9 @@ use crate::{
 };
 
 use super::super::Lifecycle;
+use super::super::kept::{Kept, present};
 use super::super::target::binding_of;
-use super::grounds::{Grounds, Kept, present};
+use super::grounds::Grounds;
 
 /// How the conversation goes back, and the session that it goes back to.
 #[derive(Debug)]
