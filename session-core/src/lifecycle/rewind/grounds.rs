@@ -95,11 +95,22 @@ impl Lifecycle {
         step: RunId,
         warnings: &mut Vec<Warning>,
     ) -> Result<(), RewindError> {
-        let key = kept.record.key.clone();
+        self.end_a_dead_run(kept, step, warnings).await?;
+        // Told with what comes of the wish: it goes from the record with that.
         if let Some(unended) = kept.record.rewinding.take() {
             kept.changed = true;
-            warnings.extend(self.tell_unended(&key, &unended).await);
+            warnings.extend(self.tell_unended(&kept.record.key, &unended).await);
         }
+        Ok(())
+    }
+
+    async fn end_a_dead_run(
+        &self,
+        kept: &mut Kept,
+        step: RunId,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<(), RewindError> {
+        let key = kept.record.key.clone();
         let Some(in_flight) = kept.record.in_flight.clone() else { return Ok(()) };
         // Only who has the key still may end what another one seems to have left.
         kept.changed = true;

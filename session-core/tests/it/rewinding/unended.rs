@@ -86,6 +86,30 @@ async fn a_rewind_that_died_between_files_and_conversation_is_told_once_and_can_
     }
 }
 
+/// Neither a run that died nor a wish that failed has told anybody.
+#[tokio::test]
+async fn it_is_told_by_who_comes_to_an_end() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    yard.run("two +a=2").await;
+    die_after_the_files(&yard).await;
+    yard.agent.will([Act::Hang]);
+    {
+        let mut run = Box::pin(yard.lifecycle.run(request("three")));
+        while yard.agent.calls().len() < 3 {
+            let poll =
+                std::future::poll_fn(|context| std::task::Poll::Ready(run.as_mut().poll(context).is_ready()));
+            assert!(!poll.await);
+        }
+    }
+    yard.store.set_after(1, &["save"]);
+    yard.lifecycle.clear(&key()).await.unwrap_err();
+    yard.store.set(&[]);
+    let warnings = yard.run("four").await.warnings;
+    let told = warnings.iter().any(|warning| matches!(warning, Warning::RewindUnended(_)));
+    assert!(told, "{warnings:?}");
+}
+
 /// One that was not begun after all leaves no word of it.
 #[tokio::test]
 async fn a_rewind_that_touched_nothing_leaves_no_word_in_the_record() {
