@@ -37,7 +37,7 @@ impl Sessions {
 
     /// What [`rewind`](Self::rewind) would come to by now. A checkpoint of the present state is taken for that and dropped again,
     /// and where a branch of the conversation is needed, it is made on trial and removed. Files that an earlier rewind left in
-    /// part may be finished. Nothing else is changed.
+    /// part are finished, which the audit log tells. Nothing else is changed.
     ///
     /// # Errors
     /// As [`rewind`](Self::rewind), but that a conversation that cannot go back is told in the preview.
@@ -117,8 +117,8 @@ impl Sessions {
         self.0.checkpoint_diff(key, from, to).await
     }
 
-    /// What differs between a checkpoint and the tree around a folder as it is now, in the order of paths. A checkpoint is taken
-    /// for that, and dropped again.
+    /// What differs between a checkpoint and the tree around a folder as it is now, in the order of paths, also while a run is at
+    /// work. A checkpoint is taken for that, and dropped again.
     ///
     /// # Errors
     /// [`RewindError`] when it is not there, damaged, or of another tree; or when the tree could not be looked at.

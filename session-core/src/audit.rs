@@ -40,8 +40,8 @@ pub struct AuditEvent {
     /// In which run, or rewind.
     pub run: RunId,
     /// What: `run_finished`, `run_failed`, `run_refused`, `record_set_aside`, `run_reclaimed`,
-    /// `mailbox_closing`, `mailbox_closed`, `session_relocated`, `rewound`, `undone`, `rewind_recovered`, `cleared`, `rejoined`,
-    /// `forked`, `summarised`, `compacted`, `handed_over`.
+    /// `mailbox_closing`, `mailbox_closed`, `session_relocated`, `rewound`, `undone`, `rewind_recovered`, `rewind_unended`, `cleared`,
+    /// `rejoined`, `forked`, `summarised`, `compacted`, `handed_over`.
     pub kind: String,
     /// `resumed`, `fresh` or `fell_back`, for runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

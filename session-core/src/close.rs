@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{CheckpointError, StoreError};
+use crate::error::{CheckpointError, StoreError, busy_text};
 use crate::{Holder, InvalidName, NativeId, SessionKey};
 
 /// Why a mailbox is closed. A mailbox that is only *blocked* is not closed: it keeps everything, and is just not run.
@@ -65,8 +65,9 @@ pub struct Closed {
     pub ended: u32,
     /// Whether there was a state dir. It is gone, with all that the agent kept in it.
     pub state_removed: bool,
-    /// Checkpoints that are gone.
-    pub checkpoints: u64,
+    /// Checkpoints that are gone; zero where there were none. `None`: there is no checkpointer here. What another one keeps of the
+    /// key, it still keeps.
+    pub checkpoints: Option<u64>,
 }
 
 /// A mailbox that is not closed for every agent. Closing it again goes on where this one stopped.
@@ -92,9 +93,9 @@ pub enum MailboxNotClosed {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseError {
-    /// A run of the key is under way, or a write of one that was dropped came in between. Nothing was removed; cancel it, or
-    /// wait.
-    #[error("{key} is being run{}", by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]
+    /// A run, a rewind or the like of the key is under way, or a write of one that was dropped came in between. Nothing was
+    /// removed; cancel it, or wait.
+    #[error("{}", busy_text(.key, .by.as_ref()))]
     Busy {
         /// The key.
         key: SessionKey,

@@ -371,3 +371,11 @@ impl fmt::Display for Chain<'_> {
 fn by_text(by: Option<&Holder>) -> String {
     by.map(|holder| format!(" ({holder})")).unwrap_or_default()
 }
+
+/// Who has a key that somebody else wants. Where nobody is named, he may have come in between and be gone again.
+pub(crate) fn busy_text(key: &SessionKey, by: Option<&Holder>) -> String {
+    match by {
+        Some(by) => format!("{key} is in use by {by}"),
+        None => format!("{key} is in use, or somebody wrote its record meanwhile"),
+    }
+}

@@ -37,6 +37,9 @@ pub struct Explanation {
     /// A run that has begun and, as far as the record knows, has not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_flight_since: Option<Timestamp>,
+    /// A rewind that puts files back and, as far as the record knows, did not come to the conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rewinding_since: Option<Timestamp>,
     /// Resumes of the session in a row that failed.
     pub failed_resumes: u32,
     /// The sessions before, newest first.
@@ -110,6 +113,7 @@ impl Explanation {
                 waiting: None,
                 closed,
                 in_flight_since: None,
+                rewinding_since: None,
                 failed_resumes: 0,
                 past: Vec::new(),
             };
@@ -130,6 +134,7 @@ impl Explanation {
             waiting: record.preamble.map(Waiting::of),
             closed,
             in_flight_since: record.in_flight.map(|in_flight| in_flight.since),
+            rewinding_since: record.rewinding.map(|rewinding| rewinding.since),
             failed_resumes: record.failed_resumes,
             past,
         }
@@ -167,6 +172,12 @@ impl fmt::Display for Explanation {
             write!(
                 f,
                 "\nA run has been under way since {since}, or its runner died; the next run will look."
+            )?;
+        }
+        if let Some(since) = self.rewinding_since {
+            write!(
+                f,
+                "\nA rewind has been under way since {since}, or was cut off before the conversation went back; the next run will say so."
             )?;
         }
         match &self.last_run {

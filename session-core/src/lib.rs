@@ -73,7 +73,7 @@ pub use lifecycle::Lifecycle;
 pub use memory::MemoryStore;
 pub use mounts::{Content, Mount, MountPlan, Purpose};
 pub use preamble::{GivenTo, Preamble};
-pub use record::{Binding, Candidate, Former, InFlight, LastRun, Mark, Phase, SessionRecord};
+pub use record::{Binding, Candidate, Former, InFlight, LastRun, Mark, Phase, Rewinding, SessionRecord};
 pub use relocation::{Foreseen, Refusal, RelocateOrder, Relocated, Relocation, RelocationOutcome, Way};
 pub use request::{Limits, LlmRequest, ResumePolicy, SessionRef};
 pub use resolution::{

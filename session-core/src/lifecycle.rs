@@ -10,6 +10,7 @@ mod conclude;
 mod early;
 mod fork;
 mod hold;
+mod kept;
 mod ledger;
 mod list;
 mod locate;

@@ -45,6 +45,12 @@ impl Preamble {
     /// So many sessions are noted.
     pub(crate) const GIVEN_LIMIT: usize = 8;
 
+    /// Whether it is this text, whoever was given it since.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (&self.from, &self.session, self.at, &self.text)
+            == (&other.from, &other.session, other.at, &other.text)
+    }
+
     /// What is noted of a session.
     pub(crate) fn given_to(&self, session: &NativeId) -> Option<&GivenTo> {
         self.given.iter().find(|given| given.session == *session)

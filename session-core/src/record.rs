@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Counters, Folder, KeptSeed, NativeId, PathText, Preamble, RecipeSeed, RunId, SessionKey, Timestamp,
-    Totals,
+    CheckpointId, Counters, Folder, KeptSeed, NativeId, PathText, Preamble, RecipeSeed, RunId, SessionKey,
+    Timestamp, Totals,
 };
 
 /// How sure a binding is.
@@ -121,6 +121,9 @@ pub struct Former {
     /// The session that it is a copy of, under whatever key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<NativeId>,
+    /// A run found that it cannot be continued; the reason's code. It stays so where it is in force again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poisoned: Option<String>,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -144,6 +147,21 @@ pub struct InFlight {
     pub run: RunId,
     /// When it began.
     pub since: Timestamp,
+    /// Fields of later versions.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// A rewind whose conversation goes back after its files, from before the first file until both went back. What is found of one
+/// was cut off in between: some files, or all, are as before the prompts, and the conversation is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewinding {
+    /// The rewind.
+    pub step: RunId,
+    /// When it began.
+    pub since: Timestamp,
+    /// The checkpoint before it: to go back to it undoes what it did.
+    pub undo: CheckpointId,
     /// Fields of later versions.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -209,6 +227,9 @@ pub struct SessionRecord {
     /// A run that has not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight: Option<InFlight>,
+    /// A rewind that is at its files, or was cut off before the conversation went back, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewinding: Option<Rewinding>,
     /// How the last run went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<LastRun>,
@@ -244,6 +265,7 @@ impl SessionRecord {
             failed_resumes: 0,
             totals: Totals::default(),
             in_flight: None,
+            rewinding: None,
             last_run: None,
             preamble: None,
             seed: None,
@@ -300,6 +322,7 @@ impl SessionRecord {
             counters: binding.counters,
             created_at: Some(binding.created_at),
             forked_from: binding.forked_from.clone(),
+            poisoned: binding.poisoned.clone(),
             extra: Map::new(),
         });
         let excess = self.past.len().saturating_sub(Self::PAST_LIMIT);

@@ -118,9 +118,14 @@ pub enum Warning {
     NotCheckpointed(String),
     /// Putting files back was cut off earlier; it was finished now, for so many paths.
     RewindRecovered(usize),
+    /// An earlier rewind of files and conversation was cut off before the conversation went back: that still tells of what its
+    /// prompts did, while the files may be as before them. To go back to this checkpoint undoes it; the same rewind again ends it.
+    RewindUnended(CheckpointId),
     /// A text that waits to go before a prompt was held back: with it, the prompt would be larger than the agent takes. It
     /// waits for the next one.
     PreambleHeldBack,
+    /// A text of this code had gone before a prompt that was taken back, and does not wait again: another one has its place.
+    PreambleLost(String),
     /// A copy that was made to ask the agent for a summary is still there; the next summary of the key, or a sweep, removes it.
     CopyLeft(String),
 }
@@ -171,8 +176,14 @@ impl fmt::Display for Warning {
             Self::RewindRecovered(paths) => {
                 write!(f, "an earlier rewind was cut off, and was finished; paths: {paths}")
             }
+            Self::RewindUnended(undo) => {
+                write!(f, "an earlier rewind was cut off before the conversation went back; its files may have: checkpoint {undo} undoes that")
+            }
             Self::PreambleHeldBack => {
                 f.write_str("what was to go before the prompt was held back, as both are larger than the agent takes")
+            }
+            Self::PreambleLost(why) => {
+                write!(f, "what was {why} went before a prompt that was taken back, and does not wait again, as another text does")
             }
             Self::CopyLeft(error) => write!(f, "the copy made for a summary is still there: {error}"),
         }

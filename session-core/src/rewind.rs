@@ -114,6 +114,7 @@ impl RewindRequest {
 
 /// A prompt that a checkpoint was taken before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Prompted {
     /// Its run.
     pub step: RunId,

@@ -1,7 +1,7 @@
 //! `rejoin checkpoints`, and what its neighbours share: which key, which checkpoint.
 
 use rejoin::SessionKey;
-use rejoin::core::{Checkpoint, CheckpointId, Health, Moment, Timestamp};
+use rejoin::core::{Checkpoint, CheckpointId, Health, Label, Moment, Timestamp};
 use rejoin::error::RewindError;
 use serde::Serialize;
 
@@ -90,14 +90,14 @@ const fn moment(moment: Moment) -> &'static str {
 }
 
 /// Whether it is one to go back to, where nobody asks for others.
-const fn is_shown(moment: Moment) -> bool {
-    matches!(moment, Moment::BeforeRun | Moment::BeforeRewind | Moment::Asked)
+const fn is_shown(label: &Label) -> bool {
+    matches!(label.moment, Moment::BeforeRun | Moment::BeforeRewind | Moment::Asked) && !label.is_look()
 }
 
 pub(crate) async fn run(args: &args::Checkpoints, world: &World, out: &mut Output) -> Result<(), Failure> {
     let key = the_key(&args.key, world).await?;
     let mut all = of(&key, world).await?;
-    all.retain(|checkpoint| args.all || is_shown(checkpoint.label.moment));
+    all.retain(|checkpoint| args.all || is_shown(&checkpoint.label));
     if out.json {
         let checkpoints = all.iter().map(CheckpointJson::from).collect();
         return out.document(&CheckpointsJson { key: KeyJson::from(&key), checkpoints });
@@ -195,6 +195,7 @@ pub(crate) fn failure(error: &RewindError) -> Failure {
         | RewindError::NotATarget { .. }
         | RewindError::NotSoMany { .. }
         | RewindError::NotRejoinable { .. }
+        | RewindError::Unsettled { .. }
         | RewindError::Taken { .. }
         | RewindError::NotAForkOf { .. } => Exit::Refused,
         RewindError::Agent(_) => Exit::NoAgent,

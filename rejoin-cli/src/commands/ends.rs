@@ -33,6 +33,7 @@ struct ClosedJson {
     candidate: Option<String>,
     ended: u32,
     state_removed: bool,
+    checkpoints: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -50,6 +51,7 @@ impl From<&Closed> for ClosedJson {
             candidate: closed.candidate.as_ref().map(ToString::to_string),
             ended: closed.ended,
             state_removed: closed.state_removed,
+            checkpoints: closed.checkpoints,
         }
     }
 }
@@ -89,7 +91,9 @@ pub(crate) async fn close(args: &args::Close, world: &World, out: &mut Output) -
     };
     // A mailbox is closed for every agent, also for those that never had it.
     let had = |closed: &&Closed| {
-        closed.session.is_some() || closed.candidate.is_some() || closed.state_removed || closed.ended > 0
+        let checkpoints = closed.checkpoints.is_some_and(|gone| gone > 0);
+        let had_session = closed.session.is_some() || closed.candidate.is_some();
+        had_session || closed.state_removed || closed.ended > 0 || checkpoints
     };
     let closed: Vec<_> = closed.iter().filter(had).collect();
     let document = CloseJson {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use session_core::error::{Chain, CheckpointError, CheckpointErrorKind};
 use session_core::{
-    Change, Checkpoint, CheckpointId, Checkpointer, Label, LeftWhy, Moment, NativeId, RestoreOrder, Restored,
-    RunId, SessionKey, Spot, TakeOrder, Timestamp,
+    Change, Checkpoint, CheckpointId, Checkpointer, Label, LeftWhy, Moment, NativeId, Preamble, RestoreOrder,
+    Restored, RunId, SessionKey, Spot, TakeOrder, Timestamp,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -224,6 +224,15 @@ pub(super) fn label(key: &SessionKey) -> Label {
         spot: Some(Spot { native_id, turns: 3, bytes: Some(u64::MAX) }),
         prompt: Some("fix \"it\"\n\u{1f600}\u{0}".to_owned()),
         back_to: Some(CheckpointId::new(uuid::Uuid::max())),
+        waits: Some(Preamble {
+            text: "<earlier>\n\u{1f600}\n</earlier>".to_owned(),
+            why: "handed_over".to_owned(),
+            from: key.clone(),
+            session: NativeId::new("0190a5c2"),
+            at: Timestamp::from_millis(1),
+            given: Vec::new(),
+            extra: serde_json::Map::new(),
+        }),
     }
 }
 

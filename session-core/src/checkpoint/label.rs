@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CheckpointId, RunId, SessionKey, Spot};
+use crate::{CheckpointId, Preamble, RunId, SessionKey, Spot};
 
 /// What a checkpoint was taken at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -36,15 +36,25 @@ pub struct Label {
     /// The beginning of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Of a rewind, the checkpoint that it goes back to.
+    /// Of a rewind, the checkpoint that it goes back to. Of one that was asked for, the one that is compared with: it is dropped at
+    /// once, and nobody goes by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_to: Option<CheckpointId>,
+    /// The text that waited to go before the next prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Preamble>,
 }
 
 impl Label {
     /// A label that says no more than it must.
     #[must_use]
     pub const fn new(key: SessionKey, step: RunId, moment: Moment) -> Self {
-        Self { key, step, moment, spot: None, prompt: None, back_to: None }
+        Self { key, step, moment, spot: None, prompt: None, back_to: None, waits: None }
+    }
+
+    /// Whether it is of a look at the tree, and no state that anybody kept.
+    #[must_use]
+    pub const fn is_look(&self) -> bool {
+        matches!(self.moment, Moment::Asked) && self.back_to.is_some()
     }
 }

@@ -1,6 +1,6 @@
 //! Errors of going back.
 
-use super::{AgentError, CatalogError, CheckpointError, FolderError, StoreError, by_text};
+use super::{AgentError, CatalogError, CheckpointError, FolderError, StoreError, busy_text};
 use crate::{AgentId, CheckpointId, Holder, NativeId, SessionKey};
 
 /// A rewind, a clear, a rejoin or a fork that was not done. But for [`Checkpoint`](Self::Checkpoint), no file of a tree was touched
@@ -8,13 +8,19 @@ use crate::{AgentId, CheckpointId, Holder, NativeId, SessionKey};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RewindError {
-    /// A run of the key is under way, or its record changed meanwhile. Cancel it, or wait.
-    #[error("{key} is being run{}", by_text(.by.as_ref()))]
+    /// Somebody else has the key: a run, a rewind or the like is under way, or its record changed meanwhile. Cancel it, or wait.
+    #[error("{}", busy_text(.key, .by.as_ref()))]
     Busy {
         /// The key.
         key: SessionKey,
-        /// Who runs it, where the store can tell.
+        /// Who has it. `None`: the store cannot tell, or he came in between and is gone again.
         by: Option<Holder>,
+    },
+    /// A run of the key did not end in order, and what it left has to be looked at first: the next run does.
+    #[error("a run of {key} did not end in order; run it once more first")]
+    Unsettled {
+        /// The key.
+        key: SessionKey,
     },
     /// Nobody takes checkpoints here.
     #[error("no checkpoints are taken; set a checkpointer first")]

@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use crate::error::{Chain, RewindError, RunError};
+use crate::error::{Chain, RewindError};
 use crate::{
     AuditEvent, Change, Checkpoint, CheckpointId, Checkpointer, Forget, Inspection, Label, Moment, NativeId,
-    Presence, Recovered, RunId, SessionKey, Spot, TakeOrder, Warning,
+    Presence, Recovered, Rewinding, RunId, SessionKey, Spot, TakeOrder, Warning,
 };
 
 use super::Lifecycle;
 use super::admit::Job;
-use super::hold::Hold;
 use super::ledger::Ledger;
 use super::resolve::Scene;
 use super::tried::Tried;
@@ -58,6 +57,7 @@ impl Lifecycle {
             let label = Label {
                 spot,
                 prompt: Some(prompt),
+                waits: ledger.record.preamble.clone(),
                 ..Label::new(job.key.clone(), job.run, Moment::BeforeRun)
             };
             match self.take(checkpointer.as_ref(), &label, folder).await {
@@ -136,6 +136,27 @@ impl Lifecycle {
         warnings
     }
 
+    /// Finishes what was cut off in the tree around a folder, and tells it. To take a checkpoint would finish it without a word.
+    pub(super) async fn finish_cut_off(
+        &self,
+        checkpointer: &dyn Checkpointer,
+        folder: &Path,
+    ) -> Result<Vec<Warning>, RewindError> {
+        let recovered = checkpointer.recover(folder).await.map_err(RewindError::Checkpoint)?;
+        Ok(self.tell_recovered(&recovered).await)
+    }
+
+    /// Tells the log of a key that a rewind of it was cut off before the conversation went back.
+    pub(super) async fn tell_unended(&self, key: &SessionKey, unended: &Rewinding) -> Vec<Warning> {
+        let Rewinding { step, undo, .. } = unended;
+        tracing::warn!(%key, %step, %undo, "a rewind was cut off before the conversation went back");
+        let mut event = AuditEvent::new(self.host.now(), *step, "rewind_unended");
+        event.detail = Some(format!("the conversation did not go back; checkpoint {undo} undoes the files"));
+        let mut warnings: Vec<_> = self.append(key, &event).await.err().into_iter().collect();
+        warnings.push(Warning::RewindUnended(*undo));
+        warnings
+    }
+
     /// Takes a checkpoint of the tree around a folder now, to be gone back to.
     ///
     /// # Errors
@@ -147,9 +168,11 @@ impl Lifecycle {
         let checkpointer = self.checkpoints_of()?;
         let grounds = self.grounds(key, cwd).await?;
         let kept = self.keep(key).await?;
+        self.finish_cut_off(checkpointer, grounds.folder_path()).await?;
         let spot = self.present_spot(&grounds, &kept.record).await;
         let step = RunId::new(self.host.random_id());
-        let label = Label { spot, ..Label::new(key.clone(), step, Moment::Asked) };
+        let waits = kept.record.preamble.clone();
+        let label = Label { spot, waits, ..Label::new(key.clone(), step, Moment::Asked) };
         let order = self.take_order(&label, grounds.folder_path());
         checkpointer.take(&order).await.map_err(RewindError::Checkpoint)
     }
@@ -181,8 +204,8 @@ impl Lifecycle {
         self.checkpoints_of()?.diff(key, from, to).await.map_err(RewindError::Checkpoint)
     }
 
-    /// What differs between a checkpoint and the tree around a folder as it is now, in the order of paths. A checkpoint is taken
-    /// for that, and dropped again.
+    /// What differs between a checkpoint and the tree around a folder as it is now, in the order of paths, also while a run is at
+    /// work. A checkpoint is taken for that, and dropped again.
     ///
     /// # Errors
     /// [`RewindError`] when it is not there, damaged, or of another tree; or when the tree could not be looked at.
@@ -198,7 +221,10 @@ impl Lifecycle {
         let checkpointer = self.checkpoints_of()?;
         let folder = self.host.folder(cwd).await.map_err(RewindError::Folder)?;
         let folder = folder.path.as_path().unwrap_or(cwd);
-        let label = Label::new(key.clone(), RunId::new(self.host.random_id()), Moment::Asked);
+        self.finish_cut_off(checkpointer, folder).await?;
+        let step = RunId::new(self.host.random_id());
+        // Without the lease, as a run may be at work; whoever has it leaves a look out of account.
+        let label = Label { back_to: Some(from), ..Label::new(key.clone(), step, Moment::Asked) };
         let order = self.take_order(&label, folder);
         let now = checkpointer.take(&order).await.map_err(RewindError::Checkpoint)?;
         let differs = checkpointer.diff(key, from, now.id).await;
@@ -226,16 +252,6 @@ impl Lifecycle {
 
     pub(super) fn checkpoints_of(&self) -> Result<&dyn Checkpointer, RewindError> {
         self.checkpointer.as_deref().ok_or(RewindError::NoCheckpointer)
-    }
-
-    /// Takes the lease of a key, at once or not at all.
-    pub(super) async fn hold_now(&self, key: &SessionKey) -> Result<crate::Lease, RewindError> {
-        match self.hold(key, std::time::Duration::ZERO, &mut |_| {}).await {
-            Ok(Hold::Held(lease)) => Ok(lease),
-            Ok(Hold::Unavailable(error)) => Err(RewindError::Store(error)),
-            Err(RunError::Busy { by, .. }) => Err(RewindError::Busy { key: key.clone(), by }),
-            Ok(Hold::Told) | Err(_) => Err(RewindError::Busy { key: key.clone(), by: None }),
-        }
     }
 }
 

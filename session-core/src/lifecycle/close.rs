@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::decide::Why;
 use crate::error::{CheckpointError, RunError, StoreError, StoreErrorKind};
 use crate::{
-    AuditEvent, CloseError, Closed, Closing, Disposed, Forget, Guard, Lease, Leftover, LeftoverKind,
-    MailboxId, MailboxNotClosed, NativeId, Removed, RunId, Saved, SessionKey, SessionRecord, SweepOutcome,
-    Tombstone, codec,
+    AuditEvent, CloseError, Closed, Closing, Disposed, Forget, Guard, Lease, LeaseOutcome, Leftover,
+    LeftoverKind, MailboxId, MailboxNotClosed, NativeId, Removed, RunId, Saved, SessionKey, SessionRecord,
+    SweepOutcome, Tombstone, codec,
 };
 
 use super::Lifecycle;
@@ -76,7 +76,7 @@ impl Lifecycle {
                 candidate: None,
                 ended: 0,
                 state_removed: false,
-                checkpoints: 0,
+                checkpoints: self.checkpointer.as_ref().map(|_| 0),
             });
         }
         let lease = match self.hold(key, Duration::ZERO, &mut |_| {}).await {
@@ -163,39 +163,62 @@ impl Lifecycle {
             }
         }
         let state_removed = self.store.remove_state(key, lease).await.map_err(failed)?;
-        if began || state_removed || checkpoints > 0 {
+        if began || state_removed || checkpoints.is_some_and(|gone| gone > 0) {
             self.store.append_audit(key, &tombstone(CLOSED)).await.map_err(failed)?;
         }
         tracing::info!(?session, state_removed, ended, checkpoints, "closed");
         Ok(Closed { key: key.clone(), session, candidate, ended, state_removed, checkpoints })
     }
 
-    /// Drops all checkpoints of a key, and says how many there were.
-    pub(super) async fn forget_checkpoints(&self, key: &SessionKey) -> Result<u64, CheckpointError> {
+    /// Drops all checkpoints of a key, and says how many there were. `None`: there is no checkpointer, so nobody knows of any.
+    async fn forget_checkpoints(&self, key: &SessionKey) -> Result<Option<u64>, CheckpointError> {
         match &self.checkpointer {
-            Some(checkpointer) => Ok(checkpointer.forget(key, Forget::All).await?.checkpoints),
-            None => Ok(0),
+            Some(checkpointer) => Ok(Some(checkpointer.forget(key, Forget::All).await?.checkpoints)),
+            None => Ok(None),
         }
     }
 
-    /// Removes what has no record, in a sweep, with the checkpoints of its key.
+    /// Removes what has no record, in a sweep, with the checkpoints of its key. These first: what is left of them is found by
+    /// the state alone.
     pub(super) async fn remove_leftover(&self, leftover: &Leftover, closing: Closing) -> SweepOutcome {
+        if let (Some(key), LeftoverKind::State) = (&leftover.key, leftover.kind)
+            && let Err(outcome) = self.forget_those_of_a_leftover(key, leftover).await
+        {
+            return outcome;
+        }
         let run = RunId::new(self.host.random_id());
         let event = |kind| self.tombstone(run, kind, closing);
         let tombstone =
             Tombstone { holder: self.host.holder(), before: event(CLOSING), after: event(CLOSED) };
         match self.store.remove_leftover(leftover, &tombstone).await {
-            Ok(Disposed::Removed | Disposed::NothingThere) => match &leftover.key {
-                Some(key) if leftover.kind == LeftoverKind::State => {
-                    let forgotten = self.forget_checkpoints(key).await;
-                    forgotten.map_or_else(SweepOutcome::NotForgotten, |_| SweepOutcome::Removed)
-                }
-                Some(_) | None => SweepOutcome::Removed,
-            },
+            Ok(Disposed::Removed | Disposed::NothingThere) => SweepOutcome::Removed,
             Ok(Disposed::Busy { by }) => SweepOutcome::Busy { by },
             Ok(Disposed::Changed) => SweepOutcome::Changed,
             Err(error) => SweepOutcome::Failed(error),
         }
+    }
+
+    /// Drops the checkpoints of a key whose state has no record, under its lease, where nobody took it up since it was listed. The
+    /// store takes the lease anew to remove the state: a run in between finds none of what was before.
+    async fn forget_those_of_a_leftover(
+        &self,
+        key: &SessionKey,
+        leftover: &Leftover,
+    ) -> Result<(), SweepOutcome> {
+        if self.checkpointer.is_none() {
+            return Ok(());
+        }
+        let _lease = match self.store.lease(key, &self.host.holder()).await {
+            Ok(LeaseOutcome::Held(lease)) => lease,
+            Ok(LeaseOutcome::Busy { by }) => return Err(SweepOutcome::Busy { by }),
+            Err(error) => return Err(SweepOutcome::Failed(error)),
+        };
+        let stored = self.store.load(key).await.map_err(SweepOutcome::Failed)?;
+        let size = self.store.state_size(key).await.map_err(SweepOutcome::Failed)?;
+        if stored.is_some() || size.is_some_and(|size| size.changed_at > leftover.last_used) {
+            return Err(SweepOutcome::Changed);
+        }
+        self.forget_checkpoints(key).await.map(drop).map_err(SweepOutcome::NotForgotten)
     }
 
     /// An event of the end of a key.

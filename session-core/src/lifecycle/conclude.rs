@@ -65,6 +65,9 @@ impl Lifecycle {
         let cost_usd = all().filter_map(|tried| tried.cost_usd).reduce(|sum, cost| sum + cost);
         ledger.record.totals.add_run(usage, cost_usd);
         ledger.note_checkpoint(scene.checkpoint);
+        if let Some(unended) = ledger.record.rewinding.take() {
+            scene.warnings.extend(self.tell_unended(&job.key, &unended).await);
+        }
         ledger.try_again();
         ledger.finish(job.run, route, failure.or(route.why()), failure.is_none(), now);
         self.persist(&mut ledger).await;

@@ -1,21 +1,22 @@
 //! A second conversation, under another key, that begins as a copy of the first one.
 
-use crate::decide::Workdir;
+use crate::decide::{Holds, Workdir};
 use crate::error::RewindError;
 use crate::{
     AuditEvent, Binding, BranchOrder, ForkRequest, Forked, Label, Moment, RunId, SessionKey, SessionName,
 };
 
 use super::Lifecycle;
-use super::rewind::{Kept, counters_at};
+use super::kept::Kept;
+use super::rewind::{counters_at, holds};
 
 impl Lifecycle {
     /// Makes a copy of a key's conversation, whole or up to a checkpoint, and binds it to another key of the same agent, which
     /// has none. The original stays as it is, in force in its own key. Nothing is run but the agent's version probe.
     ///
     /// # Errors
-    /// [`RewindError`]: a run of one of the keys is under way, the new one has a session, the conversation cannot be branched,
-    /// or a record cannot be read or written. Nothing was changed.
+    /// [`RewindError`]: a run of one of the keys is under way or unsettled, the new one has a session, the conversation cannot be
+    /// branched, or a record cannot be read or written. Nothing was changed.
     ///
     /// # Cancel safety
     /// A dropped future may leave a session in the new key's state dir that nothing leads to.
@@ -31,12 +32,12 @@ impl Lifecycle {
             return Err(nothing());
         }
         let (original, mut kept) = self.keep_both(from, to).await?;
-        let busy = |key: &SessionKey| RewindError::Busy { key: key.clone(), by: None };
-        for (of, key) in [(&original, from), (&kept, to)] {
-            // What a dead runner left may still run; the next run of the key ends it.
-            if of.record.in_flight.is_some() {
-                return Err(busy(key));
-            }
+        // What a dead runner left may still run.
+        let left = [(&original, from), (&kept, to)].into_iter().find(|(of, _)| of.record.in_flight.is_some());
+        // Until a run looked, nobody knows which session the original goes on with.
+        let left = left.or_else(|| original.rival().map(|_| (&original, from)));
+        if let Some((_, key)) = left {
+            return Err(RewindError::Unsettled { key: key.clone() });
         }
         let (grounds, new_grounds) = (self.grounds(from, cwd).await?, self.grounds(to, cwd).await?);
         let begun = kept.record.binding.is_some();
@@ -82,9 +83,12 @@ impl Lifecycle {
             now: self.host.now(),
         };
         let branch = self.branch(&grounds, order).await?;
+        // A copy of all that it holds cannot be continued either; one of less may.
+        let poisoned = of.poisoned.clone().filter(|_| holds(&keep, look.as_ref()) == Holds::Same);
         let lives_elsewhere = of.folder().path != grounds.folder.path;
         let lives_in = if lives_elsewhere { Some(grounds.folder.clone()) } else { of.lives_in.clone() };
-        let binding = Binding { lives_in, ..self.branch_binding(&new_grounds, &of, (&branch, counters)) };
+        let binding =
+            Binding { lives_in, poisoned, ..self.branch_binding(&new_grounds, &of, (&branch, counters)) };
         kept.put_in_force(Some(binding), "forked", self.host.now());
         if kept.record.name.is_none() {
             kept.record.name = name.as_ref().map(SessionName::as_str).map(str::to_owned);

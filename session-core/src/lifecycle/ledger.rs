@@ -299,6 +299,7 @@ impl Ledger {
         let of_id = |former: &&mut Former| Some(&former.native_id) == id && !replaced(former);
         for former in self.record.past.iter_mut().filter(of_id) {
             code.clone_into(&mut former.why);
+            former.poisoned = Some(code.to_owned());
         }
     }
 

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::error::{HistoryError, RunError};
+use crate::error::HistoryError;
 use crate::history::{ListQuery, ListedSession, Scope, SessionsQuery};
 use crate::relocation::{Foreseen, Refusal, RelocateOrder, Relocated, Relocation, RelocationOutcome, Way};
 use crate::resolution::{Seek, Wanted};
 use crate::{
-    AgentId, AuditEvent, Folder, Guard, Installation, Lease, NativeId, PathText, RunId, Saved,
-    SessionCatalog, SessionKey, SessionQuery, SessionRecord, Stored, codec,
+    AgentId, AuditEvent, Folder, Installation, NativeId, PathText, Recorded, RunId, SessionCatalog,
+    SessionKey, SessionQuery, SessionRecord,
 };
 
 use super::Lifecycle;
-use super::hold::Hold;
+use super::kept::{Kept, NotKept};
 
 /// Between two looks at a file: whoever works on a session writes more often.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -31,15 +31,6 @@ struct Prepared<'a> {
     /// Whether a record may have to say that it is there.
     is_news: bool,
     bytes: u64,
-}
-
-/// The record of a key that the session is bound to, and the right to write it.
-#[derive(Debug)]
-struct Held {
-    key: SessionKey,
-    lease: Lease,
-    record: SessionRecord,
-    guard: Guard,
 }
 
 impl Lifecycle {
@@ -183,29 +174,23 @@ impl Lifecycle {
         &self,
         key: &SessionKey,
         session: &ListedSession,
-    ) -> Result<Result<Option<Held>, Refusal>, HistoryError> {
-        let lease = match self.hold(key, Duration::ZERO, &mut |_| {}).await {
-            Ok(Hold::Held(lease)) => lease,
-            Ok(Hold::Unavailable(error)) => return Err(HistoryError::Store(error)),
-            Ok(Hold::Told) | Err(RunError::Busy { .. }) | Err(_) => return Ok(Err(Refusal::Busy)),
-        };
-        let stored = self.store.load(key).await.map_err(HistoryError::Store)?;
-        let Some(Stored { document, revision }) = stored else { return Ok(Ok(None)) };
-        let record = match codec::decode(&document, key) {
-            codec::Decoded::Record(record) => record,
-            codec::Decoded::Newer(format) => {
-                let why = format!("a newer version wrote it, in format {format}");
-                return Ok(Err(Refusal::RecordUnreadable(why)));
+    ) -> Result<Result<Option<Kept>, Refusal>, HistoryError> {
+        let mut kept = match self.take_up(key).await {
+            Ok(kept) => kept,
+            Err(NotKept::Busy(_)) => return Ok(Err(Refusal::Busy)),
+            Err(NotKept::Store(error)) => return Err(HistoryError::Store(error)),
+            Err(NotKept::Newer(format)) => {
+                let format = format.map(|format| format!(", in format {format}")).unwrap_or_default();
+                return Ok(Err(Refusal::RecordUnreadable(format!("a newer version wrote it{format}"))));
             }
-            codec::Decoded::Corrupt(why) => return Ok(Err(Refusal::RecordUnreadable(why))),
+            Err(NotKept::Unreadable(why)) => return Ok(Err(Refusal::RecordUnreadable(why))),
         };
         // What a dead runner left may still run.
-        if record.in_flight.is_some() {
+        if kept.record.in_flight.is_some() {
             return Ok(Err(Refusal::Busy));
         }
-        let mut held = Held { key: key.clone(), lease, record: *record, guard: Guard::Revision(revision) };
-        let is_named = held.place_of(&session.entry.id).is_some();
-        Ok(Ok(is_named.then_some(held)))
+        let is_named = place_of(&mut kept.record, &session.entry.id).is_some();
+        Ok(Ok(is_named.then_some(kept)))
     }
 
     /// Notes where the session is now, unless that is known. Where it cannot be noted, a run would look at the old place: it
@@ -213,11 +198,13 @@ impl Lifecycle {
     async fn note(
         &self,
         prepared: &Prepared<'_>,
-        mut held: Held,
+        mut held: Kept,
         done: &Relocated,
     ) -> Result<bool, HistoryError> {
         let now = self.host.now();
-        let Some((was, lives_in)) = held.place_of(&prepared.wish.session.entry.id) else { return Ok(false) };
+        let Some((was, lives_in)) = place_of(&mut held.record, &prepared.wish.session.entry.id) else {
+            return Ok(false);
+        };
         if was.as_ref() == Some(&prepared.to.path) {
             return Ok(false);
         }
@@ -225,14 +212,14 @@ impl Lifecycle {
         let was = was.or_else(|| prepared.folder.as_deref().map(PathText::new));
         let was = was.unwrap_or_else(|| PathText::new(Path::new("")));
         held.record.updated_at = now;
-        let document = codec::encode(&held.record);
-        let saved = self.store.save(&held.key, &document, &held.guard, Some(&held.lease)).await;
-        let error = match saved {
-            Ok(Saved::Done(_)) => None,
-            Ok(Saved::Refused { .. } | Saved::Fenced { .. }) => {
-                Some(HistoryError::Busy { key: held.key.clone() })
+        held.changed = true;
+        let key = held.record.key.clone();
+        let error = match self.write(&mut held).await {
+            Recorded::Saved => None,
+            Recorded::Failed(error) => Some(HistoryError::Store(error)),
+            Recorded::Withheld(_) | Recorded::LostRace | Recorded::LostLease => {
+                Some(HistoryError::Busy { key: key.clone() })
             }
-            Err(error) => Some(HistoryError::Store(error)),
         };
         if let Some(error) = error {
             prepared.put_back(done, was.as_path()).await;
@@ -255,23 +242,24 @@ impl Lifecycle {
             _ => format!("from {was} to {to}; its file was there already"),
         });
         // It is done, whether or not the log takes it: that is told to an operator.
-        self.append(&held.key, &event).await.ok();
+        self.append(&key, &event).await.ok();
         Ok(true)
     }
 }
 
-impl Held {
-    /// The folder that a session is in by the record, if that is known, and where the record says where it was relocated to.
-    /// `None`: it does not name the session.
-    fn place_of(&mut self, id: &NativeId) -> Option<(Option<PathText>, &mut Option<Folder>)> {
-        let SessionRecord { binding, candidate, past, .. } = &mut self.record;
-        let bindings = binding.iter_mut().chain(candidate.iter_mut().map(|candidate| &mut candidate.binding));
-        if let Some(binding) = bindings.into_iter().find(|binding| binding.native_id == *id) {
-            return Some((Some(binding.folder().path.clone()), &mut binding.lives_in));
-        }
-        let former = past.iter_mut().rev().find(|former| former.native_id == *id)?;
-        Some((former.folder().map(|folder| folder.path.clone()), &mut former.lives_in))
+/// The folder that a session is in by a record, if that is known, and where the record says where it was relocated to. `None`: it
+/// does not name the session.
+fn place_of<'a>(
+    record: &'a mut SessionRecord,
+    id: &NativeId,
+) -> Option<(Option<PathText>, &'a mut Option<Folder>)> {
+    let SessionRecord { binding, candidate, past, .. } = record;
+    let bindings = binding.iter_mut().chain(candidate.iter_mut().map(|candidate| &mut candidate.binding));
+    if let Some(binding) = bindings.into_iter().find(|binding| binding.native_id == *id) {
+        return Some((Some(binding.folder().path.clone()), &mut binding.lives_in));
     }
+    let former = past.iter_mut().rev().find(|former| former.native_id == *id)?;
+    Some((former.folder().map(|folder| folder.path.clone()), &mut former.lives_in))
 }
 
 impl Prepared<'_> {

@@ -5,6 +5,7 @@ mod foresee;
 mod grounds;
 mod talk;
 mod trail;
+mod waits;
 
 use std::path::{Path, PathBuf};
 
@@ -12,17 +13,18 @@ use crate::decide::files_plan;
 use crate::error::{CheckpointErrorKind, RewindError};
 use crate::{
     Apart, Checkpoint, CheckpointId, Checkpointer, Conflicts, ConversationPlan, FilesPlan, Health, Label,
-    Moment, PathText, Prompted, RestoreOrder, Restored, RewindMode, RewindRequest, RewindTo, Rewound, RunId,
-    SessionKey, Warning,
+    Moment, PathText, Prompted, RestoreOrder, Restored, RewindMode, RewindRequest, RewindTo, Rewinding,
+    Rewound, RunId, SessionKey, Warning,
 };
 
 use super::Lifecycle;
+use super::kept::Kept;
 use finish::Finish;
 use grounds::Grounds;
-pub(super) use grounds::Kept;
 use talk::Talk;
-pub(super) use talk::counters_at;
+pub(super) use talk::{counters_at, holds};
 use trail::Trail;
+use waits::put_to_wait;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +78,8 @@ impl Lifecycle {
     ///
     /// # Cancel safety
     /// A dropped future leaves what a crash would: files that are put back in part are so wholly after the next run or rewind in
-    /// the tree; the conversation then stays as it was, and the checkpoint before is there.
+    /// the tree; the conversation then stays as it was, the checkpoint before is there, and the next run, rewind, clear or rejoin of
+    /// the key says so by [`Warning::RewindUnended`].
     #[tracing::instrument(skip_all, fields(key = %request.key))]
     pub async fn rewind(&self, request: &RewindRequest) -> Result<Rewound, RewindError> {
         self.go_back(Wish::of(request)).await
@@ -102,8 +105,7 @@ impl Lifecycle {
         let step = RunId::new(self.host.random_id());
         let mut warnings = Vec::new();
         self.end_what_is_left(&mut kept, step, &mut warnings).await?;
-        let recovered = checkpointer.recover(grounds.folder_path()).await.map_err(RewindError::Checkpoint)?;
-        warnings.extend(self.tell_recovered(&recovered).await);
+        warnings.extend(self.finish_cut_off(checkpointer, grounds.folder_path()).await?);
         let course = self.course(wish, step, (checkpointer, grounds, kept)).await?;
         if let ConversationPlan::Unsupported(why) = course.talk.plan {
             return Err(RewindError::Unsupported { why });
@@ -128,7 +130,9 @@ impl Lifecycle {
     ) -> Result<Course<'a>, RewindError> {
         let root = checkpointer.root_of(grounds.folder_path()).await.map_err(RewindError::Checkpoint)?;
         let root = PathText::new(&root);
-        let checkpoints = checkpointer.list(wish.key).await.map_err(RewindError::Checkpoint)?;
+        let mut checkpoints = checkpointer.list(wish.key).await.map_err(RewindError::Checkpoint)?;
+        // Whoever looks may drop it before we come to it.
+        checkpoints.retain(|checkpoint| !checkpoint.label.is_look());
         let trail = Trail { checkpoints };
         let target = target_of(&wish, &trail, &root)?.clone();
         if target.root != root {
@@ -149,18 +153,20 @@ impl Lifecycle {
     /// Takes the checkpoint of the present state.
     async fn mark(&self, course: &Course<'_>, moment: Moment) -> Result<Checkpoint, RewindError> {
         let spot = self.present_spot(&course.grounds, &course.kept.record).await;
-        let back_to = (moment == Moment::BeforeRewind).then_some(course.target.id);
-        let label = Label { spot, back_to, ..Label::new(course.wish.key.clone(), course.step, moment) };
+        let back_to = (moment != Moment::AfterRewind).then_some(course.target.id);
+        let waits = course.kept.record.preamble.clone().filter(|_| moment == Moment::BeforeRewind);
+        let label =
+            Label { spot, back_to, waits, ..Label::new(course.wish.key.clone(), course.step, moment) };
         let order = self.take_order(&label, course.grounds.folder_path());
         course.checkpointer.take(&order).await.map_err(RewindError::Checkpoint)
     }
 
-    /// Branch, restore, record, checkpoint, audit. An error: nothing was touched.
+    /// Branch, announce, restore, record, checkpoint, audit. An error: nothing was touched.
     async fn carry_back(
         &self,
         mut course: Course<'_>,
         before: &Checkpoint,
-        warnings: Vec<Warning>,
+        mut warnings: Vec<Warning>,
     ) -> Result<Rewound, RewindError> {
         let files = course.files_plan(before.id).await?;
         let (order, made) = match (&course.talk.plan, &course.talk.of) {
@@ -171,9 +177,19 @@ impl Lifecycle {
             }
             _ => (None, None),
         };
-        let restored = match course.restore(&files, before.id).await {
+        let follows = course.talk.changes() && !course.paths(&files).is_empty();
+        let announced = match follows {
+            true => self.announce(&mut course.kept, (course.step, before.id)).await,
+            false => Ok(()),
+        };
+        let restored = match announced {
+            Ok(()) => course.restore(&files, before.id).await,
+            Err(error) => Err(error),
+        };
+        let restored = match restored {
             Ok(restored) => restored,
             Err(error) => {
+                self.withdraw(&mut course.kept).await;
                 if let (Some(order), Some(branch)) = (order, &made) {
                     self.prune(&course.grounds, order, branch).await;
                 }
@@ -187,11 +203,14 @@ impl Lifecycle {
         });
         let word = if course.wish.aim == Aim::BeforeLatestRewind { "undone" } else { "rewound" };
         let was = course.kept.record.clone();
+        course.kept.record.rewinding = None;
+        let waits = course.waits();
         if course.talk.changes() {
             course.kept.put_in_force(binding, word, self.host.now());
         } else if course.wish.mode.takes_conversation() {
             course.kept.put_rival_aside(word, self.host.now());
         }
+        warnings.extend(put_to_wait(&mut course.kept, waits));
         let recorded = self.write(&mut course.kept).await;
         if !recorded.is_saved() {
             course.kept.record = was;
@@ -203,6 +222,29 @@ impl Lifecycle {
         let finish =
             Finish { word, undo: before.id, files, restored, made, session_before, recorded, warnings };
         Ok(self.finish_rewind(course, finish).await)
+    }
+
+    /// Notes before the first file that the conversation is to follow: whoever finds that knows that it did not.
+    async fn announce(
+        &self,
+        kept: &mut Kept,
+        (step, undo): (RunId, CheckpointId),
+    ) -> Result<(), RewindError> {
+        let since = self.host.now();
+        kept.record.rewinding = Some(Rewinding { step, since, undo, extra: serde_json::Map::new() });
+        kept.changed = true;
+        self.must_write(kept).await
+    }
+
+    /// Takes that back, where nothing was touched after all.
+    async fn withdraw(&self, kept: &mut Kept) {
+        if kept.record.rewinding.take().is_none() {
+            return;
+        }
+        kept.changed = true;
+        if !self.write(kept).await.is_saved() {
+            tracing::warn!(key = %kept.record.key, "the record may tell of a rewind that was not begun");
+        }
     }
 }
 

@@ -269,7 +269,7 @@ pub(super) fn binding_of(former: &Former) -> Option<Binding> {
         used_at: former.used_at.unwrap_or(former.at),
         counters: former.counters,
         forked_from: former.forked_from.clone(),
-        poisoned: None,
+        poisoned: former.poisoned.clone(),
         extra: serde_json::Map::new(),
     })
 }

@@ -43,6 +43,7 @@ async fn a_closed_mailbox_leaves_a_tombstone_and_begins_anew() {
 async fn what_was_never_there_is_closed_without_a_word() {
     let bench = bench();
     let closed = bench.lifecycle.close(&key(), Closing::NotFound).await.unwrap();
+    assert_eq!(closed.checkpoints, None, "nobody knows of any");
     assert_eq!((closed.session, closed.state_removed), (None, false));
     assert!(kinds(&bench).await.is_empty());
     let no_name = bench.lifecycle.close_mailbox(" ", Closing::Done).await;

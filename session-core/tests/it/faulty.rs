@@ -1,7 +1,7 @@
 //! A store that fails.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use session_core::error::*;
@@ -19,12 +19,21 @@ pub(crate) struct Faulty {
     /// What is beside the documents, and what was removed of it.
     pub(crate) leftovers: Arc<Mutex<Vec<Leftover>>>,
     pub(crate) disposed: Arc<Mutex<Vec<(String, Tombstone)>>>,
+    /// When the state dir of every key was changed.
+    pub(crate) changed_at: Arc<Mutex<Option<Timestamp>>>,
     late: Arc<Mutex<Option<Document>>>,
+    /// So many saves are spared what is set.
+    spared: Arc<AtomicUsize>,
 }
 
 impl Faulty {
     pub(crate) fn set(&self, operations: &[&'static str]) {
         *self.fail.lock().unwrap() = operations.to_vec();
+    }
+    /// The same, from the save after the next so many on.
+    pub(crate) fn set_after(&self, saves: usize, operations: &[&'static str]) {
+        self.spared.store(saves, Ordering::SeqCst);
+        self.set(operations);
     }
     /// Writes this after the next load, as a save that was still under way.
     pub(crate) fn late(&self, document: Document) {
@@ -59,6 +68,13 @@ impl SessionStore for Faulty {
         guard: &Guard,
         lease: Option<&Lease>,
     ) -> Result<Saved, StoreError> {
+        let one_less = |left: usize| left.checked_sub(1);
+        if self.spared.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+            return self.inner.save(key, document, guard, lease).await;
+        }
+        if self.check("save_stalls").is_err() {
+            std::future::pending::<()>().await;
+        }
         self.check("save")?;
         if self.fail.lock().unwrap().contains(&"fence") && lease.is_some() {
             return Ok(Saved::Fenced { latest: u64::MAX });
@@ -93,6 +109,9 @@ impl SessionStore for Faulty {
         self.check("lease")?;
         self.inner.lease(key, holder).await
     }
+    async fn was_leased(&self, _: &SessionKey) -> Result<bool, StoreError> {
+        Ok(self.check("ever_leased").is_ok())
+    }
     async fn state_dir(&self, key: &SessionKey) -> Result<Option<PathBuf>, StoreError> {
         let dir = self.dir.lock().unwrap().clone();
         let own = |dir: PathBuf| {
@@ -110,7 +129,8 @@ impl SessionStore for Faulty {
     async fn state_size(&self, _: &SessionKey) -> Result<Option<StateSize>, StoreError> {
         self.check("state_size")?;
         let there = self.dir.lock().unwrap().is_some();
-        Ok(there.then(|| StateSize::new(4096, None)))
+        let changed_at = *self.changed_at.lock().unwrap();
+        Ok((there || changed_at.is_some()).then(|| StateSize::new(4096, changed_at)))
     }
     async fn leftovers(&self, _: &LeftoverOptions) -> Result<Vec<Leftover>, StoreError> {
         self.check("leftovers")?;

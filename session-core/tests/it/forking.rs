@@ -190,7 +190,13 @@ async fn a_closed_key_has_no_checkpoints_and_one_that_kept_them_is_not_closed() 
     assert!(yard.lifecycle.record(&key()).await.unwrap().is_some());
     yard.shelf.inner().fail.clear();
     let closed = yard.lifecycle.close(&key(), Closing::Done).await.unwrap();
-    assert_eq!(closed.checkpoints, 2);
+    assert_eq!(closed.checkpoints, Some(2));
+    for unknown in [&["ever_leased"][..], &[]] {
+        yard.store.set(unknown);
+        let nobody = SessionKey::new("x", "scripted").unwrap();
+        let nothing = yard.lifecycle.close(&nobody, Closing::Done).await.unwrap();
+        assert_eq!(nothing.checkpoints, Some(0));
+    }
     assert!(yard.lifecycle.checkpoints(&key()).await.unwrap().is_empty());
     assert_eq!(yard.lifecycle.checkpoints(&other()).await.unwrap().len(), 2, "those of another key stay");
     let kinds = yard.kinds().await;
@@ -223,4 +229,118 @@ async fn a_session_that_is_put_aside_and_rejoined_keeps_its_failed_resumes() {
     assert_eq!(yard.lifecycle.record(&key()).await.unwrap().unwrap().failed_resumes, 0);
     let _ = yard.lifecycle.rejoin(&key(), &session).await.unwrap();
     assert_eq!(yard.lifecycle.record(&key()).await.unwrap().unwrap().failed_resumes, row);
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_continued_is_made_no_better_by_going_there_again() {
+    let poisoned = async || {
+        let yard = yard();
+        yard.run("one").await;
+        yard.agent.will([Act::FailAfterKeeping(Verdict::ContextOverflow)]);
+        yard.lifecycle.run(request("two")).await.unwrap_err();
+        yard
+    };
+    let gives_up = async |yard: &Yard, key: SessionKey| {
+        let session = SessionRef::new(key.mailbox.as_str(), "scripted");
+        yard.lifecycle.run(request("three").session(session)).await.unwrap().resume_fallback
+    };
+    let yard = poisoned().await;
+    let session = yard.lifecycle.clear(&key()).await.unwrap().session.unwrap();
+    let _ = yard.lifecycle.rejoin(&key(), &session).await.unwrap();
+    assert_eq!(gives_up(&yard, key()).await, Some(Why::LastRunPoisoned), "rejoined");
+
+    let yard = poisoned().await;
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert_eq!((rewound.outcome, yard.said().await.len()), (RewindOutcome::Done, 1));
+    let _ = yard.undo().await;
+    assert_eq!(gives_up(&yard, key()).await, Some(Why::LastRunPoisoned), "undone");
+
+    let yard = poisoned().await;
+    let _ = yard.lifecycle.fork(&fork()).await.unwrap();
+    assert_eq!(gives_up(&yard, other()).await, Some(Why::LastRunPoisoned), "forked as a whole");
+
+    // What is cut off before that may be as good as ever.
+    let yard = poisoned().await;
+    let second = yard.lifecycle.checkpoints(&key()).await.unwrap()[2].id;
+    let _ = yard.lifecycle.fork(&fork().at(second)).await.unwrap();
+    assert_eq!(gives_up(&yard, other()).await, None, "forked before");
+    let _ = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert_eq!(gives_up(&yard, key()).await, None, "rewound");
+}
+
+/// It was found in another folder than that of the session in force.
+#[tokio::test]
+async fn a_session_of_the_past_that_cannot_be_continued_stays_so_too() {
+    let (bench, here, _) = crate::bench::two_folders().await;
+    bench.agent.will([Act::FailAfterKeeping(Verdict::ContextOverflow)]);
+    bench.fails("too long").await;
+    let _ = bench.lifecycle.rejoin(&key(), &here.unwrap()).await.unwrap();
+    assert_eq!(bench.run("three").await.resume_fallback, Some(Why::LastRunPoisoned));
+}
+
+/// A run that died was adding to a copy of the session; whether that takes its place, the next run finds out.
+#[tokio::test]
+async fn what_is_unsettled_is_not_forked() {
+    async fn dies(yard: &Yard, is_there: impl Fn(&SessionRecord) -> bool) {
+        yard.run("one +a=1").await;
+        yard.agent.will([Act::Hang]);
+        let mut run = Box::pin(yard.lifecycle.run(request("two +a=2")));
+        while !yard.lifecycle.record(&key()).await.unwrap().is_some_and(|record| is_there(&record)) {
+            let poll = std::future::poll_fn(|context| std::task::Poll::Ready(run.as_mut().poll(context)));
+            assert!(poll.await.is_pending());
+        }
+    }
+    let is_unsettled = async |yard: &Yard| match yard.lifecycle.fork(&fork()).await {
+        Err(RewindError::Unsettled { key: of }) => of == key(),
+        _ => false,
+    };
+    let named = yard();
+    dies(&named, |record| record.in_flight.is_some()).await;
+    assert!(is_unsettled(&named).await, "its processes may still run");
+
+    let mut agent = Scripted::new();
+    agent.capabilities.id_on_resume = IdOnResume::Replaced;
+    let yard = yard_with(agent);
+    dies(&yard, |record| record.candidate.is_some()).await;
+    let _ = yard.lifecycle.rewind(&back(1).mode(RewindMode::Files)).await.unwrap();
+    let record = yard.lifecycle.record(&key()).await.unwrap().unwrap();
+    assert!(record.in_flight.is_none() && record.candidate.is_some(), "{record:?}");
+    assert!(is_unsettled(&yard).await, "nobody knows which session goes on");
+    assert_eq!(yard.lifecycle.record(&other()).await.unwrap(), None);
+    yard.run("three").await;
+    assert_eq!(yard.lifecycle.fork(&fork()).await.unwrap().kept, 3);
+}
+
+/// A state without a record is the only thing that leads to its checkpoints.
+#[tokio::test]
+async fn a_leftover_goes_after_its_checkpoints_and_with_nobody_in_between() {
+    let yard = yard();
+    yard.run("one").await;
+    let record = yard.store.inner.load(&key()).await.unwrap().unwrap().document;
+    assert_eq!(yard.store.inner.remove(&key(), &Guard::Any).await.unwrap(), Removed::Done);
+    let mut leftover = Leftover::new(LeftoverKind::State, "state/issue-42/scripted");
+    (leftover.key, leftover.last_used) = (Some(key()), Some(yard.host.now()));
+    *yard.store.leftovers.lock().unwrap() = vec![leftover];
+    yard.host.millis.fetch_add(1000, std::sync::atomic::Ordering::SeqCst);
+    // Whoever is alive by the list, the leftover is of nobody.
+    let sweep = async || {
+        let sweep = Sweep::new(Live::of(["issue-42"]).unwrap()).grace(std::time::Duration::ZERO);
+        yard.lifecycle.sweep(&sweep).await.unwrap().swept.pop().unwrap().outcome
+    };
+    let lease = yard.store.inner.lease(&key(), &yard.host.holder()).await.unwrap();
+    assert!(matches!(sweep().await, SweepOutcome::Busy { by: Some(_) }));
+    drop(lease);
+    assert!(matches!(yard.store.inner.save(&key(), &record, &Guard::Absent, None).await, Ok(Saved::Done(_))));
+    assert!(matches!(sweep().await, SweepOutcome::Changed), "somebody took it up since");
+    assert_eq!(yard.store.inner.remove(&key(), &Guard::Any).await.unwrap(), Removed::Done);
+    *yard.store.changed_at.lock().unwrap() = Some(yard.host.now());
+    assert!(matches!(sweep().await, SweepOutcome::Changed), "somebody wrote into it since");
+    assert_eq!(yard.shelf.inner().kept.len(), 2, "nothing was forgotten");
+    *yard.store.changed_at.lock().unwrap() = None;
+    yard.shelf.inner().fail = vec!["forget"];
+    assert!(matches!(sweep().await, SweepOutcome::NotForgotten(_)));
+    assert!(yard.store.disposed.lock().unwrap().is_empty(), "it is found again");
+    yard.shelf.inner().fail.clear();
+    assert!(matches!(sweep().await, SweepOutcome::Removed));
+    assert_eq!((yard.shelf.inner().kept.len(), yard.store.disposed.lock().unwrap().len()), (0, 1));
 }

@@ -41,6 +41,72 @@ async fn what_others_handed_over_still_waits_after_a_clear() {
     assert_eq!(yard.run("two").await.preamble.as_deref(), Some("handed_over"));
 }
 
+async fn waits(yard: &Yard) -> Option<String> {
+    let record = yard.lifecycle.record(&key()).await.unwrap().unwrap();
+    record.preamble.map(|preamble| preamble.why)
+}
+
+/// Has a text go before the prompt of the next run of the key.
+async fn pass_on(yard: &Yard, why: &str) {
+    yard.run("one +a=1").await;
+    if why == "compacted" {
+        let _ = yard.lifecycle.compact(&of_key()).await.unwrap();
+    } else {
+        let other = SessionKey::new("issue-43", "scripted").unwrap();
+        let there = request("elsewhere").session(SessionRef::new("issue-43", "scripted"));
+        yard.lifecycle.run(there).await.unwrap();
+        let _ = yard.lifecycle.hand_over_to(&SummaryRequest::new(other), &key()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_went_before_a_prompt_that_is_taken_back_waits_again() {
+    for why in ["compacted", "handed_over"] {
+        let yard = yard();
+        pass_on(&yard, why).await;
+        assert_eq!(yard.run("two +a=2").await.preamble.as_deref(), Some(why));
+        assert_eq!(waits(&yard).await, None);
+        let said = yard.said().await;
+        let two = yard.lifecycle.checkpoints(&key()).await.unwrap().into_iter().rev();
+        let two = two.filter(|one| one.label.key == key()).nth(1).unwrap().id;
+        let files = yard.lifecycle.rewind(&back(1).mode(RewindMode::Files)).await.unwrap();
+        assert_eq!((files.outcome, waits(&yard).await), (RewindOutcome::Done, None), "the prompt stays");
+        let to_two = back(1).to(RewindTo::Checkpoint(two));
+        let rewound = yard.lifecycle.rewind(&to_two).await.unwrap();
+        assert_eq!((rewound.outcome, waits(&yard).await.as_deref()), (RewindOutcome::Done, Some(why)));
+        // The conversation that holds it is back: it is told there.
+        let undone = yard.undo().await;
+        assert_eq!((undone.outcome, waits(&yard).await), (RewindOutcome::Done, None), "{why}");
+        assert_eq!(yard.said().await, said);
+        assert_eq!(yard.undo().await.outcome, RewindOutcome::Done);
+        assert_eq!(waits(&yard).await.as_deref(), Some(why));
+        let again = yard.run("three").await;
+        assert_eq!((again.preamble.as_deref(), waits(&yard).await), (Some(why), None));
+        assert!(yard.agent.world().calls.last().unwrap().1.starts_with("<earlier-conversation"));
+        // Told on both ways: it waits on neither, and does before both.
+        for way in ["two", "three"] {
+            assert_eq!(yard.undo().await.outcome, RewindOutcome::Done);
+            assert_eq!(waits(&yard).await, None, "{why}: {way}");
+        }
+        let _ = yard.lifecycle.rewind(&to_two).await.unwrap();
+        assert_eq!(waits(&yard).await.as_deref(), Some(why));
+    }
+}
+
+#[tokio::test]
+async fn of_two_texts_the_later_one_waits_and_the_other_is_said() {
+    let yard = yard();
+    pass_on(&yard, "handed_over").await;
+    yard.run("two").await;
+    let other = SessionKey::new("issue-43", "scripted").unwrap();
+    yard.lifecycle.run(request("more").session(SessionRef::new("issue-43", "scripted"))).await.unwrap();
+    let later = yard.lifecycle.hand_over_to(&SummaryRequest::new(other), &key()).await.unwrap();
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert_eq!(rewound.warnings, [Warning::PreambleLost("handed_over".into())]);
+    let record = yard.lifecycle.record(&key()).await.unwrap().unwrap();
+    assert_eq!(record.preamble.map(|preamble| preamble.text), Some(later.summary.text));
+}
+
 #[tokio::test]
 async fn a_recipe_knows_the_checkpoint_before_its_last_run() {
     let yard = yard();

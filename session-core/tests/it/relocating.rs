@@ -163,6 +163,17 @@ async fn a_record_that_takes_no_word_has_the_file_back_where_it_was() {
     assert!(bench.record().await.binding.unwrap().lives_in.is_some());
 }
 
+/// The store said that it failed, and did it all the same.
+#[tokio::test]
+async fn a_word_that_arrived_after_all_counts() {
+    let (bench, mover, id) = bound().await;
+    bench.store.set(&["save_late"]);
+    let wish = Relocation::new(mover.session(Some(key())), "/w/tree");
+    assert!(matches!(bench.lifecycle.relocate(&wish).await, Ok(Relocated::Done { .. })));
+    assert_eq!(mover.place(), Path::new("/w/tree").join(&id));
+    assert!(bench.record().await.binding.unwrap().lives_in.is_some());
+}
+
 #[tokio::test]
 async fn a_move_that_was_killed_before_its_word_is_noted_by_the_next_call() {
     let (bench, mover, id) = bound().await;

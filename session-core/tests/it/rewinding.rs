@@ -1,6 +1,7 @@
 //! Going back: what comes of files and conversation, and what is told.
 
 mod troubles;
+mod unended;
 
 use std::path::{Path, PathBuf};
 

@@ -11,7 +11,7 @@ use super::{Course, Wish};
 impl Lifecycle {
     /// What [`rewind`](Self::rewind) would come to by now. A checkpoint of the present state is taken for that and dropped again,
     /// and where a branch of the conversation is needed, it is made on trial and removed. Files that an earlier rewind left in
-    /// part may be finished. Nothing else is changed: what a dead runner left goes on until the rewind.
+    /// part are finished, which the audit log tells. Nothing else is changed: what a dead runner left goes on until the rewind.
     ///
     /// # Errors
     /// As [`rewind`](Self::rewind), but that a conversation that cannot go back is told in the preview.
@@ -37,6 +37,7 @@ impl Lifecycle {
         let checkpointer = self.checkpoints_of()?;
         let grounds = self.grounds(wish.key, wish.cwd).await?;
         let kept = self.keep(wish.key).await?;
+        self.finish_cut_off(checkpointer, grounds.folder_path()).await?;
         let step = RunId::new(self.host.random_id());
         let mut course = self.course(wish, step, (checkpointer, grounds, kept)).await?;
         self.try_branch(&mut course).await;

@@ -1,16 +1,16 @@
-//! What a rewind stands on: the agent and its folder, and the record, held.
+//! What a rewind stands on: the agent and its folder, and the record.
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{RewindError, StoreErrorKind};
+use crate::error::RewindError;
 use crate::{
-    Agent, AuditEvent, Binding, Candidate, Folder, Guard, Inspection, Lease, NativeId, PathText, Recorded,
-    RunId, Saved, SessionKey, SessionQuery, SessionRecord, Spot, Timestamp, Version, Warning, codec,
+    Agent, AuditEvent, Binding, Folder, Inspection, NativeId, PathText, Recorded, RunId, SessionKey,
+    SessionQuery, SessionRecord, Spot, Version, Warning,
 };
 
 use super::super::Lifecycle;
 use super::super::checkpoint::spot_of;
-use super::super::ledger::COMPACTED;
+use super::super::kept::{Kept, NotKept, present};
 
 /// The agent of a key, and the folder that its sessions are looked at from.
 #[derive(Debug)]
@@ -58,84 +58,6 @@ impl Grounds<'_> {
     }
 }
 
-/// A record that is held, and the right to write it.
-#[derive(Debug)]
-pub(in crate::lifecycle) struct Kept {
-    pub(in crate::lifecycle) lease: Lease,
-    pub(in crate::lifecycle) record: SessionRecord,
-    pub(in crate::lifecycle) guard: Guard,
-    /// Whether the record is not as it is in the store.
-    pub(in crate::lifecycle) changed: bool,
-    /// Whether nobody can tell what is in the store.
-    pub(in crate::lifecycle) in_doubt: bool,
-}
-
-impl Kept {
-    /// The session that the next run continues, as far as the record tells.
-    pub(in crate::lifecycle) fn present(&self) -> Option<&Binding> {
-        present(&self.record)
-    }
-
-    /// Drops a summary of the key's own conversation that waits for a new one to begin with it: that one is not to begin any
-    /// more. What others handed over still waits.
-    pub(in crate::lifecycle) fn forget_summary(&mut self) {
-        if self.record.preamble.as_ref().is_some_and(|waiting| waiting.why == COMPACTED) {
-            self.record.preamble = None;
-            self.changed = true;
-        }
-    }
-
-    /// Puts a session in force, or none. What was in force moves to the past for this reason, and can be rejoined.
-    pub(in crate::lifecycle) fn put_in_force(&mut self, binding: Option<Binding>, why: &str, now: Timestamp) {
-        let record = &mut self.record;
-        let failed_resumes = std::mem::take(&mut record.failed_resumes);
-        if let Some(binding) = &binding
-            && let Some(at) = record.past.iter().rposition(|former| former.native_id == binding.native_id)
-        {
-            record.failed_resumes = record.past.remove(at).failed_resumes;
-        }
-        let is_left =
-            |old: &Binding| binding.as_ref().is_none_or(|binding| binding.native_id != old.native_id);
-        if let Some(candidate) = record.candidate.take().filter(|candidate| is_left(&candidate.binding)) {
-            put_aside(record, (&candidate.binding, 0), why, now);
-        }
-        if let Some(old) = record.binding.take().filter(is_left) {
-            put_aside(record, (&old, failed_resumes), why, now);
-        }
-        record.binding = binding;
-        self.forget_summary();
-        let record = &mut self.record;
-        record.updated_at = now;
-        self.changed = true;
-    }
-
-    /// Puts aside what a dead runner began beside the session in force: the next run would take it up.
-    pub(in crate::lifecycle) fn put_rival_aside(&mut self, why: &str, now: Timestamp) {
-        let record = &mut self.record;
-        let Some(in_force) = &record.binding else { return };
-        let is_rival = |candidate: &Candidate| candidate.binding.native_id != in_force.native_id;
-        let Some(candidate) = record.candidate.take_if(|candidate| is_rival(candidate)) else { return };
-        put_aside(record, (&candidate.binding, 0), why, now);
-        record.updated_at = now;
-        self.changed = true;
-    }
-}
-
-/// Moves a session with its failed resumes to the past, where it is not there yet; it can be rejoined.
-fn put_aside(record: &mut SessionRecord, (old, failed_resumes): (&Binding, u32), why: &str, now: Timestamp) {
-    if record.past.iter().any(|former| former.native_id == old.native_id) {
-        return;
-    }
-    record.retire(old, why, now, true);
-    if let Some(former) = record.past.last_mut() {
-        former.failed_resumes = failed_resumes;
-    }
-}
-
-pub(in crate::lifecycle) fn present(record: &SessionRecord) -> Option<&Binding> {
-    record.binding.as_ref().or(record.candidate.as_ref().map(|candidate| &candidate.binding))
-}
-
 impl Lifecycle {
     /// The agent of a key and a folder of the caller.
     pub(in crate::lifecycle) async fn grounds(
@@ -158,28 +80,31 @@ impl Lifecycle {
 
     /// Takes the lease of a key and reads its record.
     pub(in crate::lifecycle) async fn keep(&self, key: &SessionKey) -> Result<Kept, RewindError> {
-        let lease = self.hold_now(key).await?;
-        let unreadable = |why: String| RewindError::RecordUnreadable { key: key.clone(), why };
-        let (record, guard) = match self.store.load(key).await {
-            Ok(None) => (SessionRecord::new(key.clone(), self.host.now()), Guard::Absent),
-            Ok(Some(stored)) => match codec::decode(&stored.document, key) {
-                codec::Decoded::Record(record) => (*record, Guard::Revision(stored.revision)),
-                codec::Decoded::Newer(_) => return Err(RewindError::RecordNewer { key: key.clone() }),
-                codec::Decoded::Corrupt(why) => return Err(unreadable(why)),
-            },
-            Err(error) if error.kind() == StoreErrorKind::Newer => {
-                return Err(RewindError::RecordNewer { key: key.clone() });
-            }
-            Err(error) if error.kind() == StoreErrorKind::Corrupt => {
-                return Err(unreadable(error.to_string()));
-            }
-            Err(error) => return Err(RewindError::Store(error)),
-        };
-        Ok(Kept { lease, record, guard, changed: false, in_doubt: false })
+        self.take_up(key).await.map_err(|not_kept| match not_kept {
+            NotKept::Busy(by) => RewindError::Busy { key: key.clone(), by },
+            NotKept::Store(error) => RewindError::Store(error),
+            NotKept::Newer(_) => RewindError::RecordNewer { key: key.clone() },
+            NotKept::Unreadable(why) => RewindError::RecordUnreadable { key: key.clone(), why },
+        })
     }
 
-    /// Ends what a dead runner left, as before a run: it would go on writing.
+    /// Ends what a dead runner left, as before a run: it would go on writing. Tells of a rewind that it left.
     pub(in crate::lifecycle) async fn end_what_is_left(
+        &self,
+        kept: &mut Kept,
+        step: RunId,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<(), RewindError> {
+        self.end_a_dead_run(kept, step, warnings).await?;
+        // Told with what comes of the wish: it goes from the record with that.
+        if let Some(unended) = kept.record.rewinding.take() {
+            kept.changed = true;
+            warnings.extend(self.tell_unended(&kept.record.key, &unended).await);
+        }
+        Ok(())
+    }
+
+    async fn end_a_dead_run(
         &self,
         kept: &mut Kept,
         step: RunId,
@@ -205,39 +130,7 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Writes a record that changed, and says whether it is in the store.
-    pub(in crate::lifecycle) async fn write(&self, kept: &mut Kept) -> Recorded {
-        if !kept.changed {
-            return Recorded::Saved;
-        }
-        let key = kept.record.key.clone();
-        let document = codec::encode(&kept.record);
-        match self.store.save(&key, &document, &kept.guard, Some(&kept.lease)).await {
-            Ok(Saved::Done(revision)) => {
-                (kept.guard, kept.changed) = (Guard::Revision(revision), false);
-                Recorded::Saved
-            }
-            Ok(Saved::Refused { .. }) => Recorded::LostRace,
-            Ok(Saved::Fenced { .. }) => Recorded::LostLease,
-            Err(error) => {
-                tracing::error!(%key, %error, "the record could not be written");
-                // It may have arrived all the same.
-                match self.store.load(&key).await {
-                    Ok(Some(stored)) if stored.document == document => {
-                        (kept.guard, kept.changed) = (Guard::Revision(stored.revision), false);
-                        Recorded::Saved
-                    }
-                    Ok(_) => Recorded::Failed(error),
-                    Err(_) => {
-                        kept.in_doubt = true;
-                        Recorded::Failed(error)
-                    }
-                }
-            }
-        }
-    }
-
-    /// The same, where nothing was done yet that could hold without it.
+    /// Writes a record that changed, where nothing was done yet that could hold without it.
     pub(in crate::lifecycle) async fn must_write(&self, kept: &mut Kept) -> Result<(), RewindError> {
         match self.write(kept).await {
             Recorded::Saved => Ok(()),

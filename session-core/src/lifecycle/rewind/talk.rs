@@ -10,8 +10,9 @@ use crate::{
 };
 
 use super::super::Lifecycle;
+use super::super::kept::{Kept, present};
 use super::super::target::binding_of;
-use super::grounds::{Grounds, Kept, present};
+use super::grounds::Grounds;
 
 /// How the conversation goes back, and the session that it goes back to.
 #[derive(Debug)]
@@ -122,7 +123,8 @@ impl Lifecycle {
         }
     }
 
-    /// The branch that was ordered, as the binding that takes the place of its original.
+    /// The branch that was ordered, as the binding that takes the place of its original. What it was found to fail by is in what the
+    /// branch lacks, as far as anybody knows.
     pub(in crate::lifecycle) fn branch_binding(
         &self,
         grounds: &Grounds<'_>,
@@ -214,7 +216,7 @@ pub(in crate::lifecycle) fn counters_at(
     noted.or(is_end.then_some(of.counters)).unwrap_or_default()
 }
 
-fn holds(spot: &Spot, look: Option<&Inspection>) -> Holds {
+pub(in crate::lifecycle) fn holds(spot: &Spot, look: Option<&Inspection>) -> Holds {
     let Some(look) = look else { return Holds::Unknown };
     match look.presence {
         Presence::Unreadable => return Holds::Unknown,

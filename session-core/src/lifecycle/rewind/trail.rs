@@ -76,6 +76,12 @@ impl Trail {
         (of(&live.now, &then), of(&then, &live.now))
     }
 
+    /// All that were taken before one.
+    pub(super) fn before(&self, target: CheckpointId) -> &[Checkpoint] {
+        let at = self.checkpoints.iter().position(|checkpoint| checkpoint.id == target);
+        self.checkpoints.get(..at.unwrap_or_default()).unwrap_or_default()
+    }
+
     /// The checkpoint before the latest rewind of a tree.
     pub(super) fn before_latest_rewind(&self, root: &crate::PathText) -> Option<&Checkpoint> {
         let is_one = |checkpoint: &&Checkpoint| {

@@ -126,8 +126,8 @@ impl Lifecycle {
             Err(error) => return Err(NotByAgent::NoCopy(Chain(&error).to_string())),
         };
         let not_noted = |error: String| NotByAgent::NotAsked(error);
-        let mut pen = self.pen(copy).await.map_err(|error| not_noted(Chain(&error).to_string()))?;
-        pen.record.binding = Some(Binding {
+        let mut kept = self.keep_settled(copy).await.map_err(|error| not_noted(Chain(&error).to_string()))?;
+        kept.record.binding = Some(Binding {
             native_id: branch.id,
             phase: Phase::Confirmed,
             created_at: now,
@@ -138,7 +138,7 @@ impl Lifecycle {
             home: None,
             ..binding.clone()
         });
-        self.write_down(&mut pen).await.map_err(|error| not_noted(Chain(&error).to_string()))?;
+        self.write_down(&mut kept).await.map_err(|error| not_noted(Chain(&error).to_string()))?;
         Ok(true)
     }
 }

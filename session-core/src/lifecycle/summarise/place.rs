@@ -1,26 +1,13 @@
 //! Puts a summary where the next run of a key finds it: of the same key, or of another one.
 
-use std::time::Duration;
-
-use crate::error::{HandOverError, RunError, StoreErrorKind, SummaryError};
-use crate::{
-    Compacted, Guard, HandedOver, Lease, Phase, Preamble, Saved, SessionKey, SessionRecord, Summary,
-    SummaryRequest, codec,
-};
+use crate::error::{HandOverError, SummaryError};
+use crate::{Compacted, HandedOver, Phase, Preamble, Recorded, SessionKey, Summary, SummaryRequest};
 
 use super::super::Lifecycle;
-use super::super::hold::Hold;
+use super::super::kept::{Kept, NotKept};
 use super::super::ledger::COMPACTED;
 
 const HANDED_OVER: &str = "handed_over";
-
-/// A record that may be written: its key's lease is held, and no run of it is unsettled.
-#[derive(Debug)]
-pub(super) struct Pen {
-    pub(super) record: SessionRecord,
-    guard: Guard,
-    lease: Lease,
-}
 
 impl Lifecycle {
     /// Leaves the conversation of a key for a new one that begins with its summary: the next run passes that on before its
@@ -39,22 +26,22 @@ impl Lifecycle {
     pub async fn compact(&self, request: &SummaryRequest) -> Result<Compacted, SummaryError> {
         request.check()?;
         let key = &request.key;
-        let mut pen = self.pen(key).await?;
-        if let Some(waiting) = &pen.record.preamble {
+        let mut kept = self.keep_settled(key).await?;
+        if let Some(waiting) = &kept.record.preamble {
             return Err(SummaryError::Pending { key: key.clone(), why: waiting.why.clone() });
         }
         let no_session =
             || SummaryError::Read { key: key.clone(), source: HandOverError::NoSession { key: key.clone() } };
-        let binding = pen.record.binding.take().filter(|binding| binding.phase != Phase::Closed);
+        let binding = kept.record.binding.take().filter(|binding| binding.phase != Phase::Closed);
         let binding = binding.ok_or_else(no_session)?;
         let mut summary = self.summary(request, true).await?;
         let why = binding.poisoned.as_deref().unwrap_or(COMPACTED);
-        pen.record.retire(&binding, why, self.host.now(), true);
-        if let Some(former) = pen.record.past.last_mut() {
-            former.failed_resumes = pen.record.failed_resumes;
+        kept.record.retire(&binding, why, self.host.now(), true);
+        if let Some(former) = kept.record.past.last_mut() {
+            former.failed_resumes = kept.record.failed_resumes;
         }
-        pen.record.failed_resumes = 0;
-        self.pass_on(&mut pen, &summary, COMPACTED).await?;
+        kept.record.failed_resumes = 0;
+        self.pass_on(&mut kept, &summary, COMPACTED).await?;
         let told = self.told(COMPACTED, key, &summary, None).await;
         let audit_seq = told.map_err(|warning| summary.warnings.push(warning)).ok();
         Ok(Compacted { summary, before: binding.native_id, audit_seq })
@@ -87,12 +74,12 @@ impl Lifecycle {
             return Err(SummaryError::Read { key: to.clone(), source });
         }
         let mut summary = self.summary(request, false).await?;
-        let mut pen = self.pen(to).await?;
+        let mut kept = self.keep_settled(to).await?;
         let others = |waiting: &&Preamble| waiting.from != *from || waiting.why != HANDED_OVER;
-        if let Some(waiting) = pen.record.preamble.as_ref().filter(others) {
+        if let Some(waiting) = kept.record.preamble.as_ref().filter(others) {
             return Err(SummaryError::Pending { key: to.clone(), why: waiting.why.clone() });
         }
-        self.pass_on(&mut pen, &summary, HANDED_OVER).await?;
+        self.pass_on(&mut kept, &summary, HANDED_OVER).await?;
         let told = self.told(HANDED_OVER, to, &summary, Some(from)).await;
         let audit_seq = told.map_err(|warning| summary.warnings.push(warning)).ok();
         let told = self.told(HANDED_OVER, from, &summary, Some(to)).await;
@@ -101,8 +88,8 @@ impl Lifecycle {
     }
 
     /// Writes a summary into a record, to go before the next prompt.
-    async fn pass_on(&self, pen: &mut Pen, summary: &Summary, why: &str) -> Result<(), SummaryError> {
-        pen.record.preamble = Some(Preamble {
+    async fn pass_on(&self, kept: &mut Kept, summary: &Summary, why: &str) -> Result<(), SummaryError> {
+        kept.record.preamble = Some(Preamble {
             text: summary.text.clone(),
             why: why.to_owned(),
             from: summary.key.clone(),
@@ -111,56 +98,32 @@ impl Lifecycle {
             given: Vec::new(),
             extra: serde_json::Map::new(),
         });
-        self.write_down(pen).await
+        self.write_down(kept).await
     }
 
     /// Takes the lease of a key, and its record, where no run of it is unsettled.
-    pub(super) async fn pen(&self, key: &SessionKey) -> Result<Pen, SummaryError> {
-        let lease = match self.hold(key, Duration::ZERO, &mut |_| {}).await {
-            Ok(Hold::Held(lease)) => lease,
-            Ok(Hold::Unavailable(error)) => return Err(SummaryError::Store(error)),
-            Err(RunError::Busy { by, .. }) => return Err(SummaryError::Busy { key: key.clone(), by }),
-            Ok(Hold::Told) | Err(_) => return Err(SummaryError::Busy { key: key.clone(), by: None }),
-        };
-        let unreadable = || SummaryError::Record { key: key.clone() };
-        let stored = self.store.load(key).await.map_err(|error| match error.kind() {
-            StoreErrorKind::Corrupt | StoreErrorKind::Newer => unreadable(),
-            _ => SummaryError::Store(error),
+    pub(super) async fn keep_settled(&self, key: &SessionKey) -> Result<Kept, SummaryError> {
+        let kept = self.take_up(key).await.map_err(|not_kept| match not_kept {
+            NotKept::Busy(by) => SummaryError::Busy { key: key.clone(), by },
+            NotKept::Store(error) => SummaryError::Store(error),
+            NotKept::Newer(_) | NotKept::Unreadable(_) => SummaryError::Record { key: key.clone() },
         })?;
-        let Some(stored) = stored else {
-            let record = SessionRecord::new(key.clone(), self.host.now());
-            return Ok(Pen { record, guard: Guard::Absent, lease });
-        };
-        match codec::decode(&stored.document, key) {
-            codec::Decoded::Record(record) if record.in_flight.is_some() || record.candidate.is_some() => {
-                Err(SummaryError::Unsettled { key: key.clone() })
-            }
-            codec::Decoded::Record(record) => {
-                Ok(Pen { record: *record, guard: Guard::Revision(stored.revision), lease })
-            }
-            codec::Decoded::Newer(_) | codec::Decoded::Corrupt(_) => Err(unreadable()),
+        if kept.record.in_flight.is_some() || kept.record.candidate.is_some() {
+            return Err(SummaryError::Unsettled { key: key.clone() });
         }
+        Ok(kept)
     }
 
     /// Writes a record.
-    pub(super) async fn write_down(&self, pen: &mut Pen) -> Result<(), SummaryError> {
-        let key = pen.record.key.clone();
-        pen.record.updated_at = self.host.now();
-        let document = codec::encode(&pen.record);
-        match self.store.save(&key, &document, &pen.guard, Some(&pen.lease)).await {
-            Ok(Saved::Done(revision)) => {
-                pen.guard = Guard::Revision(revision);
-                Ok(())
+    pub(super) async fn write_down(&self, kept: &mut Kept) -> Result<(), SummaryError> {
+        kept.record.updated_at = self.host.now();
+        kept.changed = true;
+        match self.write(kept).await {
+            Recorded::Saved => Ok(()),
+            Recorded::Failed(error) => Err(SummaryError::Store(error)),
+            Recorded::Withheld(_) | Recorded::LostRace | Recorded::LostLease => {
+                Err(SummaryError::Busy { key: kept.record.key.clone(), by: None })
             }
-            Ok(Saved::Refused { .. } | Saved::Fenced { .. }) => Err(SummaryError::Busy { key, by: None }),
-            // It may have arrived all the same.
-            Err(error) => match self.store.load(&key).await {
-                Ok(Some(stored)) if stored.document == document => {
-                    pen.guard = Guard::Revision(stored.revision);
-                    Ok(())
-                }
-                Ok(_) | Err(_) => Err(SummaryError::Store(error)),
-            },
         }
     }
 }

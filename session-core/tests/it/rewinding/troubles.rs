@@ -151,20 +151,34 @@ async fn a_rewind_that_was_cut_off_is_finished_at_once_or_by_the_next_run() {
     );
 }
 
+fn unended(rewound: &Rewound) -> Warning {
+    Warning::RewindUnended(rewound.undo)
+}
+
 #[tokio::test]
 async fn where_the_record_cannot_be_written_the_conversation_stays_and_that_is_told() {
     let yard = yard();
     yard.run("one +a=1").await;
     let second = yard.run("two +a=2").await.session_id;
     yard.store.set(&["save"]);
+    let error = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
+    assert!(matches!(error, RewindError::Store(_)), "{error:?}");
+    assert_eq!(
+        (yard.files(), yard.moments().await.len()),
+        (vec!["a=2".to_owned()], 4),
+        "nothing was touched"
+    );
+    assert_eq!(yard.agent.world().sessions.len(), 1, "the branch is gone");
+    yard.store.set_after(1, &["save"]);
     let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
     assert_eq!(rewound.outcome, RewindOutcome::Partial(vec![Unfinished::Conversation]));
     assert!(matches!(rewound.recorded, Recorded::Failed(_)));
     assert!(matches!(rewound.conversation, ConversationDone::NotRecorded(ConversationPlan::Branch { .. })));
-    assert_eq!((rewound.session_after, yard.files()), (second.clone(), vec!["a=1".to_owned()]));
+    assert_eq!((rewound.session_after.clone(), yard.files()), (second.clone(), vec!["a=1".to_owned()]));
     assert_eq!(yard.agent.world().sessions.len(), 1, "the branch is gone");
     yard.store.set(&[]);
-    assert_eq!(yard.undo().await.outcome, RewindOutcome::Done);
+    let undone = yard.undo().await;
+    assert_eq!((undone.outcome, &undone.warnings[..]), (RewindOutcome::Done, &[unended(&rewound)][..]));
     assert_eq!((yard.files(), yard.run("three").await.session_id), (vec!["a=2".to_owned()], second));
 }
 
@@ -173,12 +187,20 @@ async fn who_lost_the_key_meanwhile_says_what_holds() {
     let yard = yard();
     yard.run("one +a=1").await;
     let session = yard.run("two +a=2").await.session_id;
-    yard.store.set(&["fence", "append_audit"]);
+    yard.store.set(&["fence"]);
+    let busy = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
+    assert!(matches!(busy, RewindError::Busy { by: None, .. }), "{busy:?}");
+    assert_eq!(
+        (yard.files(), yard.moments().await.len()),
+        (vec!["a=2".to_owned()], 4),
+        "nothing was touched"
+    );
+    yard.store.set_after(1, &["fence", "append_audit"]);
     let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
     yard.store.set(&[]);
     assert!(matches!(rewound.recorded, Recorded::LostLease));
     assert_eq!(rewound.outcome, RewindOutcome::Partial(vec![Unfinished::Conversation]));
-    assert_eq!((rewound.session_after, yard.agent.world().sessions.len()), (session, 1));
+    assert_eq!((rewound.session_after.clone(), yard.agent.world().sessions.len()), (session, 1));
     assert!(matches!(rewound.warnings.as_slice(), [Warning::AuditFailed(_)]), "{:?}", rewound.warnings);
     // The tree is another runner's by now: no checkpoint of ours claims to be the end.
     assert_eq!(yard.moments().await.last(), Some(&Moment::BeforeRewind));
@@ -186,6 +208,7 @@ async fn who_lost_the_key_meanwhile_says_what_holds() {
     let again = yard.lifecycle.rewind(&back(1)).await.unwrap();
     let dropped: Vec<_> = again.dropped.iter().map(|prompted| prompted.prompt.as_deref()).collect();
     assert_eq!((again.outcome, dropped), (RewindOutcome::Done, vec![Some("two +a=2")]));
+    assert_eq!(again.warnings, [unended(&rewound)]);
     assert_eq!((yard.files(), yard.said().await), (vec!["a=1".to_owned()], vec!["one +a=1".to_owned()]));
 }
 
