@@ -1,7 +1,7 @@
 //! How records follow each other, and what the model sees of them.
 
 use rejoin::core::history::{NoticeKind, PageQuery, TranscriptPage};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::desk::{Desk, boundary, call, returned, said, summary, texts, user, uuid};
 
@@ -35,8 +35,8 @@ fn a_snapshot_that_names_a_message_is_not_the_message() {
     assert_eq!((restored.turns, restored.all_messages, restored.notices), (2, 3, vec![]));
 }
 
-#[test]
-fn what_a_second_compaction_writes_again_counts_once() {
+/// Two turns, a compaction, a third turn, the first two once more under ids of their own, another compaction, a fourth turn.
+fn compacted_twice() -> Vec<Value> {
     let mut lines = vec![
         user("u1", None, "1"),
         said("a2", "u1", "2"),
@@ -57,7 +57,12 @@ fn what_a_second_compaction_writes_again_counts_once() {
     }
     lines.push(boundary("b2", "w4", json!({"trigger": "manual"})));
     lines.extend([summary("s9", "b2", "all of it"), user("u10", Some("s9"), "10"), said("a11", "u10", "11")]);
-    let desk = Desk::of(&lines);
+    lines
+}
+
+#[test]
+fn what_a_second_compaction_writes_again_counts_once() {
+    let desk = Desk::of(&compacted_twice());
     let once = ["1", "2", "3", "4", "boundary", "summary", "7", "8", "boundary", "summary", "10", "11"];
     assert_eq!(texts(&desk.last(9)), once);
     let restored = desk.restored();
@@ -67,6 +72,22 @@ fn what_a_second_compaction_writes_again_counts_once() {
     let boundaries: Vec<_> =
         restored.boundaries.iter().map(|it| (it.turns_before, it.summary.as_deref())).collect();
     assert_eq!(boundaries, [(2, Some("so far")), (3, Some("all of it"))]);
+}
+
+/// Where a session stood before a prompt is where a branch of it stands, whatever a compaction wrote again since.
+#[test]
+fn a_branch_of_what_was_compacted_twice_is_what_it_was_then() {
+    let lines = compacted_twice();
+    let (desk, copies) = (Desk::of(&lines), 8);
+    // After each turn, within and after what was written again.
+    for until in [2, 4, copies, copies + 2, lines.len() - 2, lines.len()] {
+        let then = Desk::of(&lines[..until]);
+        let branch = desk.branch(&then.spot());
+        assert_eq!(texts(&branch.last(9)), texts(&then.last(9)), "{until}");
+        let (is, was) = (branch.restored(), then.restored());
+        assert_eq!((is.turns, is.live_messages), (was.turns, was.live_messages), "{until}");
+        assert_eq!(branch.spot().turns, then.spot().turns, "{until}");
+    }
 }
 
 /// Too long for a look at all of it, and read in pages of any size, from both ends.

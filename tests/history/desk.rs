@@ -1,12 +1,12 @@
 //! A session's file, and lines to put into it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rejoin::NativeId;
 use rejoin::adapters::ClaudeTranscripts;
 use rejoin::core::history::{Block, EntryKind, PageQuery, Restored, SessionSource, TranscriptPage};
-use rejoin::core::{EnvMap, SessionCatalog as _};
+use rejoin::core::{BranchOrder, Branched, EnvMap, SessionCatalog as _, SessionQuery, Spot, Timestamp};
 use rejoin::transcript::FileCatalog;
 use serde_json::{Value, json};
 
@@ -55,6 +55,34 @@ impl Desk {
     pub(crate) fn page(&self, query: &PageQuery) -> TranscriptPage {
         let (catalog, id, source) = (Self::catalog(), NativeId::new(ID), self.source());
         runtime().block_on(catalog.page(&id, &source, query)).unwrap()
+    }
+
+    fn query<'a>(id: &'a NativeId, state_dir: &'a Path) -> SessionQuery<'a> {
+        SessionQuery { id, cwd: Path::new("/w"), state_dir: Some(state_dir), version: None }
+    }
+
+    /// Where the session stands.
+    pub(crate) fn spot(&self) -> Spot {
+        let native_id = NativeId::new(ID);
+        let (catalog, query) = (Self::catalog(), Self::query(&native_id, self.folder.path()));
+        let look = runtime().block_on(catalog.inspect(query)).unwrap();
+        Spot { native_id, turns: look.user_turns, bytes: Some(look.bytes) }
+    }
+
+    /// A copy of it up to there.
+    pub(crate) fn branch(&self, keep: &Spot) -> Self {
+        let copy = tempfile::tempdir().unwrap();
+        let order = BranchOrder {
+            query: Self::query(&keep.native_id, self.folder.path()),
+            keep,
+            into: Some(copy.path()),
+            seed: uuid::Uuid::from_u128(7),
+            now: Timestamp::from_millis(1_790_000_000_000),
+        };
+        match runtime().block_on(Self::catalog().branch(order)).unwrap() {
+            Branched::Done(branch) => Self::new(fs::read(branch.path).unwrap()),
+            refused => panic!("{refused:?}"),
+        }
     }
 
     pub(crate) fn restored(&self) -> Restored {

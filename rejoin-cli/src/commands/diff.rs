@@ -83,10 +83,7 @@ pub(crate) fn told(change: &Change) -> String {
         "replaced" => 'T',
         _ => 'M',
     };
-    let node = change.after.or(change.before);
-    let end = if node.is_some_and(|node| node.kind == NodeKind::Folder) { "/" } else { "" };
-    let path = plain::path(&change.path, None);
-    let path = if path.is_empty() { ".".to_owned() } else { path };
+    let path = named(change);
     let mode = match (&change.before, &change.after) {
         (Some(before), Some(after)) if before.kind == after.kind && before.mode != after.mode => {
             format!(" (mode {:03o} to {:03o})", before.mode, after.mode)
@@ -96,7 +93,16 @@ pub(crate) fn told(change: &Change) -> String {
         }
         _ => String::new(),
     };
-    format!("{letter} {path}{end}{mode}")
+    format!("{letter} {path}{mode}")
+}
+
+/// The path of a change, in a line.
+pub(crate) fn named(change: &Change) -> String {
+    let node = change.after.or(change.before);
+    let end = if node.is_some_and(|node| node.kind == NodeKind::Folder) { "/" } else { "" };
+    let path = plain::path(&change.path, None);
+    let path = if path.is_empty() { ".".to_owned() } else { path };
+    format!("{path}{end}")
 }
 
 pub(crate) async fn run(args: &args::Diff, world: &World, out: &mut Output) -> Result<(), Failure> {

@@ -184,7 +184,13 @@ fn foreseen(key: &SessionKey, preview: &RewindPreview, out: &mut Output) -> Resu
                 "would stay, as somebody else changed them, too (--overwrite)"
             };
             section(conflicts, &files.conflicts, out)?;
-            section("would stay, as only somebody else changed them", &files.left_alone, out)?;
+            // What they differ in from the target is not what anybody did to them.
+            if !files.left_alone.is_empty() {
+                out.line("would stay, as only somebody else changed them:")?;
+            }
+            for change in &files.left_alone {
+                out.line(&format!("  {}", diff::named(change)))?;
+            }
             not_covered(&preview.not_covered, preview.not_covered_count, out)?;
             if !files.unended.is_empty() {
                 out.line("a runner died in a run: what changed until the next one counts as its own")?;

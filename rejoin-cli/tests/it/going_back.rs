@@ -104,6 +104,8 @@ fn what_somebody_else_changed_stays_unless_it_is_said() {
     let machine = worked();
     fs::write(machine.project.join("a.txt"), "mine\n").unwrap();
     fs::write(machine.project.join("mine.txt"), "mine\n").unwrap();
+    let preview = rejoin(&machine, &["rewind", "issue-42", "-n", "2", "--dry-run"]).ok();
+    assert!(preview.stdout.contains("only somebody else changed them:\n  mine.txt\n"), "{preview:?}");
     let partial = rejoin(&machine, &["rewind", "issue-42", "-n", "2"]);
     assert_eq!(partial.code, 1, "{partial:?}");
     assert!(partial.stderr.contains("a.txt: somebody else changed it, too"), "{partial:?}");

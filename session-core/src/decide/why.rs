@@ -34,7 +34,7 @@ whys! {
     /// The conversation was begun anew by its recipe, as asked.
     RecipeRerun = "recipe_rerun", "it was begun anew by its recipe";
     /// Nothing is bound to the key.
-    NoPriorSession = "no_prior_session", "there is no earlier session of this mailbox";
+    NoPriorSession = "no_prior_session", "this mailbox has no session to continue";
     /// An earlier run was started but died before the agent kept a turn.
     SessionNotStarted = "session_not_started", "the earlier run ended before the agent kept anything of it";
     /// The agent has no resumable sessions.

@@ -34,7 +34,7 @@ impl CatalogError {
 #[non_exhaustive]
 pub enum HandOverError {
     /// Nothing is bound to the key, or nothing that this version can read.
-    #[error("{key} has no session to hand over")]
+    #[error("{key} has no session to tell of")]
     NoSession {
         /// The key.
         key: SessionKey,

@@ -48,7 +48,7 @@ pub enum RewindError {
         why: String,
     },
     /// There are not so many prompts to take back.
-    #[error("{asked} prompts cannot be taken back; {there} can")]
+    #[error("prompts that can be taken back: {there}; asked for: {asked}")]
     NotSoMany {
         /// How many were asked for.
         asked: u32,

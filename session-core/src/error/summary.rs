@@ -26,7 +26,7 @@ pub enum SummaryError {
         limit: usize,
     },
     /// There are no such turns.
-    #[error("{key} has {turns} turns, and none of {span:?}")]
+    #[error("{key} has {}; turns: {turns}", none_of(.span))]
     Span {
         /// The key.
         key: SessionKey,
@@ -80,4 +80,11 @@ pub enum SummaryError {
     /// The store failed.
     #[error("the store failed")]
     Store(#[source] StoreError),
+}
+
+fn none_of(span: &TurnSpan) -> String {
+    match span {
+        TurnSpan::Whole => "said nothing yet".to_owned(),
+        TurnSpan::UpTo(turn) | TurnSpan::From(turn) => format!("no turn {turn}"),
+    }
 }

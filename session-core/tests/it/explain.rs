@@ -40,7 +40,7 @@ async fn the_other_ends_of_a_run_are_told_too() {
     );
     bench.run("one").await;
     let fresh = bench.lifecycle.explain(&key()).await.unwrap().to_string();
-    assert!(fresh.contains("started a new session: there is no earlier session of this mailbox"), "{fresh}");
+    assert!(fresh.contains("started a new session: this mailbox has no session to continue"), "{fresh}");
     bench.run("two").await;
     assert!(bench.lifecycle.explain(&key()).await.unwrap().to_string().contains("continued the session."));
     bench.agent.will([Act::Fail(Verdict::RateLimited, Activity::Acted)]);

@@ -351,6 +351,7 @@ async fn an_agent_sees_no_more_than_the_turns_that_are_to_be_summarised() {
     assert!(text.text.contains("three") && !text.text.contains("two"));
     let none = lifecycle.summarise(&of_key().span(TurnSpan::UpTo(4))).await.unwrap_err();
     assert!(matches!(none, SummaryError::Span { turns: 3, .. }), "{none:?}");
+    assert_eq!(none.to_string(), format!("{} has no turn 4; turns: 3", key()));
 }
 
 #[tokio::test]

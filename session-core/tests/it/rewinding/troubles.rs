@@ -255,6 +255,7 @@ async fn what_cannot_be_gone_back_to_is_told_by_its_kind() {
     let yard = yard();
     let error = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
     assert!(matches!(error, RewindError::NotSoMany { asked: 1, there: 0 }), "{error:?}");
+    assert_eq!(error.to_string(), "prompts that can be taken back: 0; asked for: 1");
     assert!(matches!(
         yard.lifecycle.undo(&key(), Path::new("/w/demo")).await,
         Err(RewindError::NothingToUndo { .. })
