@@ -248,7 +248,7 @@ fn done_since(kind: &str) -> Option<&'static str> {
         "rewind_recovered" => "a rewind that was cut off was finished",
         "cleared" => "a new conversation was begun",
         "rejoined" => "a session of before was put in force again",
-        "forked" => "it was made as a fork",
+        "forked" => "a fork was made",
         "compacted" => "it was compacted",
         "handed_over" => "it was handed over",
         "session_relocated" => "its session was relocated",

@@ -9,7 +9,7 @@ use crate::{AuditSeq, CheckpointId, NativeId, SessionKey, SessionName, Warning};
 #[must_use]
 pub struct ForkRequest {
     pub(crate) from: SessionKey,
-    pub(crate) to: SessionKey,
+    pub(crate) to: Option<SessionKey>,
     pub(crate) at: Option<CheckpointId>,
     pub(crate) cwd: PathBuf,
     pub(crate) name: Option<SessionName>,
@@ -19,7 +19,13 @@ pub struct ForkRequest {
 impl ForkRequest {
     /// Forks the whole conversation of a key into another key of the same agent, to be continued in this folder.
     pub fn new(from: SessionKey, to: SessionKey, cwd: impl Into<PathBuf>) -> Self {
-        Self { from, to, at: None, cwd: cwd.into(), name: None, enter_project: false }
+        Self { from, to: Some(to), at: None, cwd: cwd.into(), name: None, enter_project: false }
+    }
+
+    /// Forks the whole conversation of a key into a session that no key has, in the agent's own place: for somebody who goes on
+    /// with it by the agent itself. No record holds it, no close or sweep removes it.
+    pub fn without_key(from: SessionKey, cwd: impl Into<PathBuf>) -> Self {
+        Self { from, to: None, at: None, cwd: cwd.into(), name: None, enter_project: false }
     }
 
     /// Keeps no more than there was at a checkpoint of the original's key.
@@ -34,7 +40,7 @@ impl ForkRequest {
         self
     }
 
-    /// Names the new conversation for people.
+    /// Names the new conversation for people, in the record of its key. Without a key, nothing keeps the name.
     pub fn named(mut self, name: SessionName) -> Self {
         self.name = Some(name);
         self
@@ -46,13 +52,13 @@ impl ForkRequest {
 #[must_use]
 #[non_exhaustive]
 pub struct Forked {
-    /// The session of the new key.
+    /// The session of the new key, or of none.
     pub session: NativeId,
     /// The original, which stays in force in its own key.
     pub of: NativeId,
     /// Prompts in both.
     pub kept: u64,
-    /// The number of the event in the new key's audit log.
+    /// The number of the event in the new key's audit log; where it has none, in that of the original's key.
     pub audit_seq: Option<AuditSeq>,
     /// What did not spoil it.
     pub warnings: Vec<Warning>,
