@@ -82,7 +82,10 @@ fn take_of(checkpoints: &FsCheckpoints, tree: &Tree, wish: &Wish, between: &dyn 
         }
         match done {
             Ok(Some(checkpoint)) => {
-                forget::tidy(&db)?;
+                // It is kept, whatever becomes of the dropped ones.
+                if let Err(trouble) = forget::tidy(&db) {
+                    tracing::warn!(%trouble, "what dropped checkpoints alone needed stays");
+                }
                 return Ok(checkpoint);
             }
             Ok(None) => {}
