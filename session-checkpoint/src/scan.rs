@@ -278,7 +278,10 @@ impl<'a> Scan<'a> {
             return Err(Missed::Out(LeftOutWhy::GitDir));
         }
         let look = handle::look(folder.as_fd(), name)?;
-        if let Some(why) = self.foreign(&look) {
+        if let Some(why) = self.foreign(&look)
+            // A layered file system tells files of other layers by other devices; those are of the tree all the same.
+            && (look.sort == Sort::Folder || handle::is_mounted(folder, name) != Some(false))
+        {
             return Err(Missed::Out(why));
         }
         match (look.sort, before) {
@@ -306,4 +309,27 @@ impl<'a> Scan<'a> {
 
 fn number(count: usize) -> u32 {
     u32::try_from(count).expect("a tree has fewer folders than a file system has inodes")
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs;
+
+    use session_core::LeftOutWhy;
+
+    use super::{CheckpointLimits, Missed, Scan, State};
+
+    #[test]
+    fn a_file_of_another_layer_is_of_the_tree_and_a_folder_of_another_device_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("f"), "f").unwrap();
+        fs::create_dir(folder.path().join("d")).unwrap();
+        let limits = CheckpointLimits::default();
+        let mut scan = Scan::new(folder.path().to_owned(), None, limits).unwrap();
+        // Where layers are of two file systems, no file has the device of its folder.
+        scan.dev += 1;
+        let entry = |name: &[u8]| scan.entry(&scan.top, name, None);
+        assert!(matches!(entry(b"f"), Ok(State::Read(..))));
+        assert!(matches!(entry(b"d"), Err(Missed::Out(LeftOutWhy::OtherFileSystem))));
+    }
 }

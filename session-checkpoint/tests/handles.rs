@@ -1,6 +1,7 @@
 //! A process that may open few files at once: a test of its own, as the limit is the whole process's.
 
 #![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "the helpers of tests may panic as the tests do")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
