@@ -154,6 +154,11 @@ fn a_fork_goes_its_own_way_and_a_clear_can_be_taken_up_again() {
     assert_eq!(on("issue-42", "back"), "prompt 4: back\n");
     let taken = rejoin(&machine, &["fork", "issue-42", "second"]);
     assert_eq!(taken.code, 7, "{taken:?}");
+    // A key is one here, too, and never the name of a mailbox.
+    assert_eq!(json(&machine, &["fork", "issue-42", "third@claude"])["key"]["mailbox"], "third");
+    for key in ["issue-42@claude", "third@codex"] {
+        assert_eq!(rejoin(&machine, &["fork", "issue-42", key]).code, 7, "{key}");
+    }
 }
 
 #[test]
