@@ -89,7 +89,7 @@ impl Work<'_> {
                 task.mode = Some(mode);
             }
             Err(error) => {
-                self.discard(task.parent(), draft);
+                self.discard_in(folder, task.parent(), draft);
                 task.leave(match error.kind() {
                     std::io::ErrorKind::AlreadyExists => LeftWhy::ChangedMeanwhile,
                     _ => why(&error),

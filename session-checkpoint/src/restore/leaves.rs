@@ -136,7 +136,7 @@ impl Work<'_> {
                             adorn(self.hands, &file, found.seen, mode).map_err(Trouble::io(&task.path))
                         });
                         if filled.as_ref().is_err_and(is_of_path) {
-                            self.discard(task.parent(), draft.clone());
+                            self.discard_in(&folder, task.parent(), draft.clone());
                         }
                         filled.map(|()| Form::File(draft, Arc::new(file), old))
                     }
@@ -195,7 +195,7 @@ impl Work<'_> {
             }
             Err(error) => task.leave(why(&error)),
         }
-        self.discard(task.parent(), draft);
+        self.discard_in(folder, task.parent(), draft);
     }
 }
 

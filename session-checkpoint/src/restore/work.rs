@@ -199,23 +199,33 @@ impl Work<'_> {
 
     /// Removes a file, a link or an empty folder that is not in its place.
     pub(super) fn discard(&mut self, parent: &Path, name: OsString) {
-        let removed = match self.walker.folder(parent) {
-            Ok(folder) => match self.hands.remove(folder.as_fd(), &name) {
-                // What a system says to the removal of a folder as a file.
-                Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::ISDIR | Errno::PERM)) => {
-                    self.hands.remove_folder(folder.as_fd(), &name)
-                }
-                other => other,
-            },
-            Err(Blocked::Missing | Blocked::NoFolder) => return,
-            Err(Blocked::Failed(error)) => Err(error),
+        match self.walker.folder(parent) {
+            Ok(folder) => self.discard_in(&folder, parent, name),
+            Err(Blocked::Missing | Blocked::NoFolder) => {}
+            Err(Blocked::Failed(error)) => self.not_discarded(&error, parent, name),
+        }
+    }
+
+    /// The same in a folder that is open: another may stand at its path by now.
+    pub(super) fn discard_in(&mut self, folder: &Open, parent: &Path, name: OsString) {
+        let removed = match self.hands.remove(folder.as_fd(), &name) {
+            // What a system says to the removal of a folder as a file.
+            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::ISDIR | Errno::PERM)) => {
+                self.hands.remove_folder(folder.as_fd(), &name)
+            }
+            other => other,
         };
-        match removed {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            // It is in another's folder by now; asking for ever would not help.
-            Err(error) if self.goes_on && why(&error) == LeftWhy::Denied => {}
-            Err(_) => self.litter.push((parent.to_owned(), name)),
-            Ok(()) => {}
+        if let Err(error) = removed {
+            self.not_discarded(&error, parent, name);
+        }
+    }
+
+    fn not_discarded(&mut self, error: &io::Error, parent: &Path, name: OsString) {
+        let is_gone = error.kind() == io::ErrorKind::NotFound;
+        // In another's folder, asking for ever would not help.
+        let is_of_others = self.goes_on && why(error) == LeftWhy::Denied;
+        if !is_gone && !is_of_others {
+            self.litter.push((parent.to_owned(), name));
         }
     }
 
