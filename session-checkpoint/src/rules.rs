@@ -163,6 +163,10 @@ impl Rules {
         if self.repository.off {
             return Judgement::Covered;
         }
+        // A list that left itself out could not be taken back.
+        if name == b".gitignore" && !is_folder && !self.only_tracked {
+            return Judgement::Covered;
+        }
         let path = handle::join(folder, name);
         if !self.only_tracked && !self.match_up(&path, is_folder) {
             return Judgement::Covered;

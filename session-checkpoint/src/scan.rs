@@ -14,6 +14,7 @@ use crate::handle::{self, Look, Sort};
 use crate::limits;
 use crate::rules::{Judgement, Rules};
 use crate::seen::{Rows, Seen, SeenKind};
+use crate::tracked::Tracked;
 use crate::trouble::{Outcome, Trouble};
 
 /// What a scan goes by.
@@ -26,6 +27,8 @@ pub(crate) struct Scan<'a> {
     /// Device and inode of the place of our store.
     pub(crate) ours: Option<(u64, u64)>,
     pub(crate) limits: CheckpointLimits,
+    /// What is covered whatever a rule says.
+    pub(crate) covered: Option<Arc<Tracked>>,
     files: AtomicU64,
     work: Mutex<Work<'a>>,
     ready: Condvar,
@@ -62,7 +65,7 @@ impl<'a> Scan<'a> {
         let top = handle::top(&root).map_err(Trouble::io(&root))?;
         let dev = handle::look_at(&top).map_err(Trouble::io(&root))?.dev;
         let (files, work, ready) = (AtomicU64::new(0), Mutex::default(), Condvar::new());
-        Ok(Self { root, top, dev, ours, limits, files, work, ready })
+        Ok(Self { root, top, dev, ours, limits, covered: None, files, work, ready })
     }
 
     fn work(&self) -> MutexGuard<'_, Work<'a>> {
@@ -236,7 +239,7 @@ impl<'a> Scan<'a> {
             let known = judged && before.is_some_and(|before| before != SeenKind::Other);
             let mut judgement = Judgement::Covered;
             if !known && !matches!(state, State::Other) {
-                judgement = rules.judge(&job.path, &name, matches!(state, State::Child(..)));
+                judgement = self.judge(&rules, &job.path, &name, matches!(state, State::Child(..)));
             }
             ignoring |= judgement != Judgement::Covered;
             if judgement == Judgement::Out {
@@ -265,6 +268,16 @@ impl<'a> Scan<'a> {
         let path = job.path.clone();
         let scanned = Scanned { path, look, rules: digest, ignoring, items, same, row: true, handle: None };
         Ok((Found::Folder(scanned), children))
+    }
+
+    /// What rules say of something in a folder.
+    pub(crate) fn judge(&self, rules: &Rules, folder: &[u8], name: &[u8], is_folder: bool) -> Judgement {
+        match (rules.judge(folder, name, is_folder), &self.covered) {
+            (Judgement::Out, Some(covered)) if covered.has(&handle::join(folder, name), is_folder) => {
+                Judgement::Tracked
+            }
+            (judgement, _) => judgement,
+        }
     }
 
     /// What stands under a name.

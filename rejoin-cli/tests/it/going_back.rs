@@ -88,6 +88,22 @@ fn the_next_run_knows_the_kept_turns_alone() {
 }
 
 #[test]
+fn a_prompt_that_has_all_ignored_is_taken_back_all_the_same() {
+    let machine = machine();
+    fs::write(machine.project.join("a.txt"), "one\n").unwrap();
+    run(&machine, &[], "do: echo '*' > .gitignore; echo two > a.txt; echo new > b.txt").ok();
+    let preview = rejoin(&machine, &["rewind", "issue-42", "--dry-run"]).ok();
+    for said in ["  D .gitignore\n", "  M a.txt\n", "  b.txt (ignored)\n"] {
+        assert!(preview.stdout.contains(said), "{said}: {preview:?}");
+    }
+    rejoin(&machine, &["rewind", "issue-42"]).ok();
+    assert_eq!((text(&machine, "a.txt").as_deref(), text(&machine, ".gitignore")), (Some("one\n"), None));
+    rejoin(&machine, &["undo", "issue-42"]).ok();
+    assert_eq!(text(&machine, "a.txt").as_deref(), Some("two\n"));
+    assert_eq!(text(&machine, ".gitignore").as_deref(), Some("*\n"));
+}
+
+#[test]
 fn a_part_alone_goes_back_and_what_goes_apart_is_said() {
     let machine = worked();
     let files = rejoin(&machine, &["rewind", "issue-42", "--only", "files"]).ok();

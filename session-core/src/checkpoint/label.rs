@@ -36,7 +36,7 @@ pub struct Label {
     /// The beginning of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Of a rewind, the checkpoint that it goes back to.
+    /// Of a rewind, the checkpoint that it goes back to; of one that is taken to be compared with another, that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_to: Option<CheckpointId>,
 }

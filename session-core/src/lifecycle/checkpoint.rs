@@ -198,7 +198,8 @@ impl Lifecycle {
         let checkpointer = self.checkpoints_of()?;
         let folder = self.host.folder(cwd).await.map_err(RewindError::Folder)?;
         let folder = folder.path.as_path().unwrap_or(cwd);
-        let label = Label::new(key.clone(), RunId::new(self.host.random_id()), Moment::Asked);
+        let step = RunId::new(self.host.random_id());
+        let label = Label { back_to: Some(from), ..Label::new(key.clone(), step, Moment::Asked) };
         let order = self.take_order(&label, folder);
         let now = checkpointer.take(&order).await.map_err(RewindError::Checkpoint)?;
         let differs = checkpointer.diff(key, from, now.id).await;

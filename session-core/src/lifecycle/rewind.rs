@@ -149,7 +149,7 @@ impl Lifecycle {
     /// Takes the checkpoint of the present state.
     async fn mark(&self, course: &Course<'_>, moment: Moment) -> Result<Checkpoint, RewindError> {
         let spot = self.present_spot(&course.grounds, &course.kept.record).await;
-        let back_to = (moment == Moment::BeforeRewind).then_some(course.target.id);
+        let back_to = (moment != Moment::AfterRewind).then_some(course.target.id);
         let label = Label { spot, back_to, ..Label::new(course.wish.key.clone(), course.step, moment) };
         let order = self.take_order(&label, course.grounds.folder_path());
         course.checkpointer.take(&order).await.map_err(RewindError::Checkpoint)
