@@ -193,8 +193,13 @@ impl FsCheckpoints {
         let (mut read, mut failed) = (false, None);
         for path in self.databases()? {
             match self.lend(&path).and_then(|db| list_in(&db, key)) {
-                Ok(mut some) => {
-                    all.append(&mut some);
+                Ok(some) => {
+                    // Of one repository, the order of taking counts, whatever the clock did.
+                    let mut latest = Timestamp::EPOCH;
+                    all.extend(some.into_iter().map(|checkpoint| {
+                        latest = latest.max(checkpoint.at);
+                        (latest, checkpoint)
+                    }));
                     read = true;
                 }
                 Err(trouble) => {
@@ -203,11 +208,10 @@ impl FsCheckpoints {
                 }
             }
         }
-        // Of one repository, the order of taking counts, whatever the clock did.
-        all.sort_by_key(|checkpoint| checkpoint.at);
+        all.sort_by_key(|(at, _)| *at);
         match failed {
             Some(trouble) if !read => Err(trouble),
-            _ => Ok(all),
+            _ => Ok(all.into_iter().map(|(_, checkpoint)| checkpoint).collect()),
         }
     }
 

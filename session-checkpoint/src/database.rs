@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params};
 use session_core::{
-    Checkpoint, CheckpointId, Health, Label, LeftOut, LeftOutWhy, PathText, SessionKey, Timestamp,
+    Checkpoint, CheckpointId, Health, Label, LeftOut, LeftOutWhy, PathText, RunId, SessionKey, Timestamp,
 };
 
 use crate::handle;
@@ -200,6 +200,23 @@ pub(crate) fn kept(db: &Connection, key: &SessionKey, id: CheckpointId) -> Outco
         .query_row(params![id, key.mailbox.as_str(), key.agent.as_str()], |row| Ok(read(row)))
         .optional()?;
     row.transpose()
+}
+
+/// The first checkpoint of a step of a key.
+pub(crate) fn beginning(db: &Connection, key: &SessionKey, step: RunId) -> Outcome<Option<Kept>> {
+    // The label is text; what is found in it is looked at once more.
+    let sql = format!(
+        "SELECT {COLUMNS} FROM checkpoint WHERE mailbox = ?1 AND agent = ?2 AND instr(label, ?3) > 0 ORDER BY number"
+    );
+    let mut select = db.prepare_cached(&sql)?;
+    let mut rows = select.query(params![key.mailbox.as_str(), key.agent.as_str(), step.to_string()])?;
+    while let Some(row) = rows.next()? {
+        let kept = read(row)?;
+        if kept.checkpoint.label.step == step {
+            return Ok(Some(kept));
+        }
+    }
+    Ok(None)
 }
 
 /// All checkpoints of a key, oldest first. Of one that cannot be read, its id.

@@ -150,8 +150,30 @@ pub(crate) fn names(folder: impl AsFd) -> io::Result<Vec<Vec<u8>>> {
             names.push(name.to_vec());
         }
     }
+    Ok(in_order(names))
+}
+
+/// Names in the order of their bytes, each once: one that was removed and made again while they were listed may have come twice.
+fn in_order(mut names: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     names.sort_unstable();
-    Ok(names)
+    names.dedup();
+    names
+}
+
+/// Whether something is mounted right at a name of a folder. `None`: this system does not tell.
+pub(crate) fn is_mounted(folder: impl AsFd, name: &[u8]) -> Option<bool> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{StatxAttributes, StatxFlags};
+        let seen = rustix::fs::statx(folder, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty()).ok()?;
+        let tells = seen.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT);
+        tells.then(|| seen.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (folder, name);
+        None
+    }
 }
 
 /// A name within a folder, both as bytes.
@@ -172,7 +194,23 @@ pub(crate) fn path(bytes: &[u8]) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use super::{MARGIN, Moment, SECOND, Stamp};
+    use super::{MARGIN, Moment, SECOND, Stamp, in_order};
+
+    #[test]
+    fn a_name_that_is_listed_twice_is_one_name() {
+        let listed = [&b"b"[..], b"a", b"b", b"\xff"].map(<[u8]>::to_vec).to_vec();
+        assert_eq!(in_order(listed), [&b"a"[..], b"b", b"\xff"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_mounted_at_a_name_is_told() {
+        let top = super::top(std::path::Path::new("/")).unwrap();
+        assert_eq!(super::is_mounted(&top, b"proc"), Some(true));
+        assert_eq!(super::is_mounted(&top, b"no such name"), None);
+        let proc = super::folder(&top, b"proc").unwrap();
+        assert_eq!(super::is_mounted(&proc, b"version"), Some(false));
+    }
 
     #[test]
     fn only_a_stamp_that_a_later_change_would_not_have_is_trusted() {

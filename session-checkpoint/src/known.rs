@@ -152,7 +152,7 @@ impl<'s, 'a> Known<'s, 'a> {
         if let (Some(What::Folder { list, .. }), false) = (before, wanted.all) {
             let opened =
                 handle::folder(&way.handle, name).and_then(|handle| Ok((handle::look_at(&handle)?, handle)));
-            let judgement = way.rules.judge(&way.path, name, true);
+            let judgement = self.scan.judge(&way.rules, &way.path, name, true);
             if let Ok((look, handle)) = opened
                 && self.scan.foreign(&look).is_none()
                 && judgement != Judgement::Out
@@ -178,7 +178,7 @@ impl<'s, 'a> Known<'s, 'a> {
     fn whole(&self, way: &Way, name: &[u8], path: &[u8]) -> Result<State, Missed> {
         let mut state = self.scan.entry(&way.handle, name, None)?;
         let is_folder = matches!(state, State::Child(..));
-        let judgement = way.rules.judge(&way.path, name, is_folder);
+        let judgement = self.scan.judge(&way.rules, &way.path, name, is_folder);
         if judgement == Judgement::Out {
             return Err(Missed::Out(LeftOutWhy::Ignored));
         }

@@ -11,6 +11,7 @@ mod found;
 mod grow;
 mod handle;
 mod health;
+mod hidden;
 mod known;
 mod limits;
 mod node;

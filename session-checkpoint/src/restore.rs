@@ -178,6 +178,7 @@ fn work<'a>(
         touched: BTreeSet::new(),
         litter: Vec::new(),
         replaced: Vec::new(),
+        letting_go: None,
         unsettled: None,
         buffer: Vec::new(),
     }

@@ -37,7 +37,7 @@ struct List {
     /// The folder that they count from, within the tree.
     folder: Vec<u8>,
     text: Vec<u8>,
-    parsed: OnceLock<Arc<Gitignore>>,
+    parsed: OnceLock<Arc<Parsed>>,
 }
 
 /// A repository in the tree, or the tree itself without one.
@@ -53,23 +53,27 @@ struct Repository {
     off: bool,
 }
 
+/// A list of rules that was parsed: in several parts, in their order, where it is longer than can be matched at once.
+#[derive(Debug, Default)]
+struct Parsed(Vec<Gitignore>);
+
 /// Lists of rules that were parsed, by what they say.
 #[derive(Debug, Default)]
 pub(crate) struct KnownLists {
-    lists: Mutex<HashMap<[u8; 32], Arc<Gitignore>>>,
+    lists: Mutex<HashMap<[u8; 32], Arc<Parsed>>>,
 }
 
 /// So many are remembered.
 const REMEMBERED: usize = 256;
 
 impl KnownLists {
-    fn parsed(&self, text: &[u8]) -> Arc<Gitignore> {
+    fn parsed(&self, text: &[u8]) -> Arc<Parsed> {
         let key = Sha256::digest(text).into();
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         if lists.len() > REMEMBERED {
             lists.clear();
         }
-        Arc::clone(lists.entry(key).or_insert_with(|| Arc::new(parse(text))))
+        Arc::clone(lists.entry(key).or_insert_with(|| Arc::new(Parsed::of(text))))
     }
 }
 
@@ -159,6 +163,10 @@ impl Rules {
         if self.repository.off {
             return Judgement::Covered;
         }
+        // A list that left itself out could not be taken back.
+        if name == b".gitignore" && !is_folder && !self.only_tracked {
+            return Judgement::Covered;
+        }
         let path = handle::join(folder, name);
         if !self.only_tracked && !self.match_up(&path, is_folder) {
             return Judgement::Covered;
@@ -194,19 +202,42 @@ impl Repository {
 }
 
 impl List {
-    fn parsed(&self, known: &KnownLists) -> &Gitignore {
+    fn parsed(&self, known: &KnownLists) -> &Parsed {
         self.parsed.get_or_init(|| known.parsed(&self.text))
     }
 }
 
-fn parse(text: &[u8]) -> Gitignore {
-    let mut builder = GitignoreBuilder::new("");
-    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
-    for line in String::from_utf8_lossy(text).lines() {
-        // As for git, a line that is no pattern means nothing.
-        drop(builder.add_line(None, &literal_braces(line)));
+impl Parsed {
+    fn of(text: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text));
+        let lines: Vec<_> = text.lines().map(literal_braces).collect();
+        let mut parsed = Self::default();
+        parsed.add(&lines);
+        parsed
     }
-    builder.build().unwrap_or_else(|_| Gitignore::empty())
+
+    fn add(&mut self, lines: &[String]) {
+        let mut builder = GitignoreBuilder::new("");
+        for line in lines {
+            // As for git, a line that is no pattern means nothing.
+            drop(builder.add_line(None, line));
+        }
+        match builder.build() {
+            Ok(part) => self.0.push(part),
+            Err(_) if lines.len() > 1 => {
+                let (first, second) = lines.split_at(lines.len() / 2);
+                self.add(first);
+                self.add(second);
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// What the last rule says that names a path.
+    fn matched(&self, path: &Path, is_folder: bool) -> Match<()> {
+        let said = self.0.iter().rev().map(|part| part.matched(path, is_folder).map(|_| ()));
+        said.into_iter().find(|said| !said.is_none()).unwrap_or(Match::None)
+    }
 }
 
 /// Braces mean themselves in git's patterns.
@@ -251,7 +282,28 @@ fn digest(before: &[u8], text: &[u8]) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
-    use super::literal_braces;
+    use std::fmt::Write as _;
+    use std::path::Path;
+
+    use super::{Parsed, literal_braces};
+
+    /// One list that is too long to be matched at once keeps the meaning of each of its lines.
+    #[test]
+    fn no_rule_is_lost_in_a_long_list() {
+        let mut text = "first*.log\ntwice\n".to_owned();
+        for n in 0..10_000 {
+            writeln!(text, "dir{n}*x/**/foo{n}?bar*").unwrap();
+        }
+        text.push_str("!twice\nlast*.log\n");
+        let parsed = Parsed::of(text.as_bytes());
+        assert!(parsed.0.len() > 1, "it is in parts");
+        let matched = |path: &str| parsed.matched(Path::new(path), false);
+        for path in ["first-1.log", "last-1.log", "dir7-x/a/b/foo7-bar", "dir9999-x/foo9999-bar"] {
+            assert!(matched(path).is_ignore(), "{path}");
+        }
+        assert!(matched("twice").is_whitelist());
+        assert!(matched("other").is_none());
+    }
 
     #[test]
     fn braces_mean_themselves() {

@@ -14,6 +14,7 @@ use crate::handle::{self, Look, Sort};
 use crate::limits;
 use crate::rules::{Judgement, Rules};
 use crate::seen::{Rows, Seen, SeenKind};
+use crate::tracked::Tracked;
 use crate::trouble::{Outcome, Trouble};
 
 /// What a scan goes by.
@@ -26,6 +27,8 @@ pub(crate) struct Scan<'a> {
     /// Device and inode of the place of our store.
     pub(crate) ours: Option<(u64, u64)>,
     pub(crate) limits: CheckpointLimits,
+    /// What is covered whatever a rule says.
+    pub(crate) covered: Option<Arc<Tracked>>,
     files: AtomicU64,
     work: Mutex<Work<'a>>,
     ready: Condvar,
@@ -62,7 +65,7 @@ impl<'a> Scan<'a> {
         let top = handle::top(&root).map_err(Trouble::io(&root))?;
         let dev = handle::look_at(&top).map_err(Trouble::io(&root))?.dev;
         let (files, work, ready) = (AtomicU64::new(0), Mutex::default(), Condvar::new());
-        Ok(Self { root, top, dev, ours, limits, files, work, ready })
+        Ok(Self { root, top, dev, ours, limits, covered: None, files, work, ready })
     }
 
     fn work(&self) -> MutexGuard<'_, Work<'a>> {
@@ -236,7 +239,7 @@ impl<'a> Scan<'a> {
             let known = judged && before.is_some_and(|before| before != SeenKind::Other);
             let mut judgement = Judgement::Covered;
             if !known && !matches!(state, State::Other) {
-                judgement = rules.judge(&job.path, &name, matches!(state, State::Child(..)));
+                judgement = self.judge(&rules, &job.path, &name, matches!(state, State::Child(..)));
             }
             ignoring |= judgement != Judgement::Covered;
             if judgement == Judgement::Out {
@@ -267,6 +270,16 @@ impl<'a> Scan<'a> {
         Ok((Found::Folder(scanned), children))
     }
 
+    /// What rules say of something in a folder.
+    pub(crate) fn judge(&self, rules: &Rules, folder: &[u8], name: &[u8], is_folder: bool) -> Judgement {
+        match (rules.judge(folder, name, is_folder), &self.covered) {
+            (Judgement::Out, Some(covered)) if covered.has(&handle::join(folder, name), is_folder) => {
+                Judgement::Tracked
+            }
+            (judgement, _) => judgement,
+        }
+    }
+
     /// What stands under a name.
     pub(crate) fn entry(
         &self,
@@ -278,7 +291,10 @@ impl<'a> Scan<'a> {
             return Err(Missed::Out(LeftOutWhy::GitDir));
         }
         let look = handle::look(folder.as_fd(), name)?;
-        if let Some(why) = self.foreign(&look) {
+        if let Some(why) = self.foreign(&look)
+            // A layered file system tells files of other layers by other devices; those are of the tree all the same.
+            && (look.sort == Sort::Folder || handle::is_mounted(folder, name) != Some(false))
+        {
             return Err(Missed::Out(why));
         }
         match (look.sort, before) {
@@ -306,4 +322,27 @@ impl<'a> Scan<'a> {
 
 fn number(count: usize) -> u32 {
     u32::try_from(count).expect("a tree has fewer folders than a file system has inodes")
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs;
+
+    use session_core::LeftOutWhy;
+
+    use super::{CheckpointLimits, Missed, Scan, State};
+
+    #[test]
+    fn a_file_of_another_layer_is_of_the_tree_and_a_folder_of_another_device_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("f"), "f").unwrap();
+        fs::create_dir(folder.path().join("d")).unwrap();
+        let limits = CheckpointLimits::default();
+        let mut scan = Scan::new(folder.path().to_owned(), None, limits).unwrap();
+        // Where layers are of two file systems, no file has the device of its folder.
+        scan.dev += 1;
+        let entry = |name: &[u8]| scan.entry(&scan.top, name, None);
+        assert!(matches!(entry(b"f"), Ok(State::Read(..))));
+        assert!(matches!(entry(b"d"), Err(Missed::Out(LeftOutWhy::OtherFileSystem))));
+    }
 }

@@ -1,5 +1,6 @@
 //! Takes a checkpoint.
 
+use std::cell::OnceCell;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -21,8 +22,9 @@ use crate::place::Tree;
 use crate::rules::Rules;
 use crate::scan::Scan;
 use crate::seen::{self, Rows};
+use crate::tracked::Tracked;
 use crate::trouble::{Outcome, Trouble};
-use crate::{forget, health, limits, restore, tree};
+use crate::{forget, health, hidden, limits, restore, tree};
 
 /// An order to take one, owned.
 #[derive(Debug)]
@@ -68,7 +70,7 @@ fn take_of(checkpoints: &FsCheckpoints, tree: &Tree, wish: &Wish, between: &dyn 
     restore::recover_tree(checkpoints, tree)?;
     let db = checkpoints.open(tree)?;
     let rules = Rules::of(checkpoints, tree);
-    let mut take = Take { checkpoints, tree, db: &db, wish, rules, wanted: None };
+    let mut take = Take { checkpoints, tree, db: &db, wish, rules, wanted: None, covered: OnceCell::new() };
     take.wanted = wish.changed.as_deref().and_then(|changed| Wanted::new(&tree.root, changed));
     let mut healed = false;
     for number in 0..TRIES {
@@ -82,7 +84,10 @@ fn take_of(checkpoints: &FsCheckpoints, tree: &Tree, wish: &Wish, between: &dyn 
         }
         match done {
             Ok(Some(checkpoint)) => {
-                forget::tidy(&db)?;
+                // It is kept, whatever becomes of the dropped ones.
+                if let Err(trouble) = forget::tidy(&db) {
+                    tracing::warn!(%trouble, "what dropped checkpoints alone needed stays");
+                }
                 return Ok(checkpoint);
             }
             Ok(None) => {}
@@ -107,6 +112,8 @@ struct Take<'t> {
     rules: Arc<Rules>,
     /// The paths that may have changed. `None`: any.
     wanted: Option<Wanted>,
+    /// What is covered whatever a rule says, once that is known.
+    covered: OnceCell<Arc<Tracked>>,
 }
 
 impl Take<'_> {
@@ -120,7 +127,8 @@ impl Take<'_> {
         let began = Moment::now();
         let age = database::age(db)?;
         let base = self.base()?;
-        let scan = Scan::new(self.tree.root.clone(), ours(self.checkpoints), limits)?;
+        let mut scan = Scan::new(self.tree.root.clone(), ours(self.checkpoints), limits)?;
+        scan.covered = self.covered.get().cloned();
         let looked = match &base {
             None => {
                 scan.order(Vec::new(), Arc::clone(&self.rules));
@@ -138,6 +146,12 @@ impl Take<'_> {
         }
         let top = scan.top.try_clone().map_err(Trouble::io(&self.tree.root))?;
         let mut harvest = scan.run(&rows)?;
+        if self.covered.get().is_none()
+            && let Some(covered) = hidden::covered(db, &self.wish.label, root, &harvest.left_out)?
+        {
+            drop(self.covered.set(Arc::new(covered)));
+            return Ok(None);
+        }
         between();
         // Who dropped it may have gone on to change the tree while it was looked at.
         if self.wish.waiting.strong_count() == 0 {

@@ -1,4 +1,4 @@
-//! What git tracks: the names in an index.
+//! What git tracks: the names in an index. Also other names that are covered whatever a rule says.
 
 use std::path::Path;
 
@@ -15,6 +15,17 @@ pub(crate) struct Tracked {
 const LARGEST: u64 = 1 << 30;
 
 impl Tracked {
+    /// These names, each within the tree.
+    pub(crate) fn of(mut names: Vec<Vec<u8>>) -> Self {
+        names.sort_unstable();
+        let mut tracked = Self::default();
+        for name in names {
+            tracked.names.extend_from_slice(&name);
+            tracked.ends.push(tracked.names.len());
+        }
+        tracked
+    }
+
     /// Reads an index. Where there is none, or it cannot be read, nothing is tracked.
     pub(crate) fn read(index: &Path) -> Self {
         let Some(data) = place::read(index, LARGEST) else { return Self::default() };

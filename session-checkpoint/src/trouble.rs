@@ -78,7 +78,9 @@ impl Trouble {
                 _ => CheckpointErrorKind::Other,
             },
             Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::PermissionDenied => CheckpointErrorKind::PermissionDenied,
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                    CheckpointErrorKind::PermissionDenied
+                }
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => CheckpointErrorKind::NoRoom,
                 _ => CheckpointErrorKind::Other,
             },
@@ -100,6 +102,25 @@ impl Trouble {
             Self::AnotherTree => error.with_detail(self.to_string()),
             Self::NoRoom(detail) | Self::NotHere(detail) => error.with_detail(detail),
             other => error.with_source(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use session_core::error::CheckpointErrorKind;
+
+    use super::Trouble;
+
+    #[test]
+    fn a_store_that_cannot_be_written_is_told_alike_whatever_keeps_it() {
+        for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
+            assert_eq!(Trouble::io("x")(kind.into()).kind(), CheckpointErrorKind::PermissionDenied);
+        }
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
+            assert_eq!(Trouble::io("x")(kind.into()).kind(), CheckpointErrorKind::NoRoom);
         }
     }
 }

@@ -84,7 +84,7 @@ pub(crate) struct Undo {
 pub(crate) struct Fork {
     /// The mailbox, or the key, as in issue-42@claude.
     pub(crate) key: String,
-    /// The new mailbox.
+    /// The new mailbox, or its key with the same agent.
     pub(crate) mailbox: String,
     /// Keep what was said up to this checkpoint, or the beginning of its id [default: all]
     #[arg(long, value_name = "CHECKPOINT")]

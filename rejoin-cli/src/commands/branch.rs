@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::args;
 use crate::commands::checkpoints::{failure, of, the_checkpoint, the_key};
+use crate::commands::explain;
 use crate::exit::Failure;
 use crate::json::KeyJson;
 use crate::output::Output;
@@ -23,8 +24,11 @@ struct BoundJson {
 
 pub(crate) async fn fork(args: &args::Fork, world: &World, out: &mut Output) -> Result<(), Failure> {
     let from = the_key(&args.key, world).await?;
-    let to = SessionKey::new(&args.mailbox, from.agent.as_str());
-    let to = to.map_err(|error| Failure::usage(format!("{:?} is no mailbox: {error}", args.mailbox)))?;
+    let to = match explain::key(&args.mailbox, world)? {
+        Some(key) => key,
+        None => SessionKey::new(&args.mailbox, from.agent.as_str())
+            .map_err(|error| Failure::usage(format!("{:?} is no mailbox: {error}", args.mailbox)))?,
+    };
     let here = &world.around.cwd;
     let cwd = args.cwd.as_ref().map_or_else(|| here.clone(), |folder| here.join(folder));
     let mut request = ForkRequest::new(from.clone(), to.clone(), cwd).enter_other_project(args.other_project);

@@ -88,6 +88,22 @@ fn the_next_run_knows_the_kept_turns_alone() {
 }
 
 #[test]
+fn a_prompt_that_has_all_ignored_is_taken_back_all_the_same() {
+    let machine = machine();
+    fs::write(machine.project.join("a.txt"), "one\n").unwrap();
+    run(&machine, &[], "do: echo '*' > .gitignore; echo two > a.txt; echo new > b.txt").ok();
+    let preview = rejoin(&machine, &["rewind", "issue-42", "--dry-run"]).ok();
+    for said in ["  D .gitignore\n", "  M a.txt\n", "  b.txt (ignored)\n"] {
+        assert!(preview.stdout.contains(said), "{said}: {preview:?}");
+    }
+    rejoin(&machine, &["rewind", "issue-42"]).ok();
+    assert_eq!((text(&machine, "a.txt").as_deref(), text(&machine, ".gitignore")), (Some("one\n"), None));
+    rejoin(&machine, &["undo", "issue-42"]).ok();
+    assert_eq!(text(&machine, "a.txt").as_deref(), Some("two\n"));
+    assert_eq!(text(&machine, ".gitignore").as_deref(), Some("*\n"));
+}
+
+#[test]
 fn a_part_alone_goes_back_and_what_goes_apart_is_said() {
     let machine = worked();
     let files = rejoin(&machine, &["rewind", "issue-42", "--only", "files"]).ok();
@@ -156,6 +172,11 @@ fn a_fork_goes_its_own_way_and_a_clear_can_be_taken_up_again() {
     assert_eq!(on("issue-42", "back"), "prompt 4: back\n");
     let taken = rejoin(&machine, &["fork", "issue-42", "second"]);
     assert_eq!(taken.code, 7, "{taken:?}");
+    // A key is one here, too, and never the name of a mailbox.
+    assert_eq!(json(&machine, &["fork", "issue-42", "third@claude"])["key"]["mailbox"], "third");
+    for key in ["issue-42@claude", "third@codex"] {
+        assert_eq!(rejoin(&machine, &["fork", "issue-42", key]).code, 7, "{key}");
+    }
 }
 
 #[test]

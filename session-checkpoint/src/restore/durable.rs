@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
@@ -13,7 +14,7 @@ use session_core::LeftWhy;
 
 use super::hands::Hands;
 use super::task::why;
-use super::walk::Blocked;
+use super::walk::{self, Blocked};
 use super::work::Work;
 use crate::trouble::{Outcome, Trouble};
 
@@ -99,26 +100,40 @@ const fn is_no_answer(error: Errno) -> bool {
 impl Work<'_> {
     /// Makes the entries of the folders durable that were touched.
     pub(super) fn sync_folders(&mut self, syncer: &mut Syncer<'_, '_>) -> Outcome<()> {
-        let touched: Vec<_> = std::mem::take(&mut self.touched).into_iter().collect();
-        for batch in touched.chunks(BATCH) {
-            let mut given = Vec::new();
-            for path in batch {
-                match self.walker.folder(path) {
-                    Ok(folder) => {
-                        syncer.give(folder);
-                        given.push(path);
+        let mut given = Vec::new();
+        for path in std::mem::take(&mut self.touched) {
+            let folder = loop {
+                match self.walker.folder(&path) {
+                    Err(Blocked::Failed(error)) if walk::is_short(&error) && !given.is_empty() => {
+                        ended(&mut given, syncer)?;
                     }
-                    Err(Blocked::Failed(error)) if why(&error) != LeftWhy::Denied => {
-                        return Err(Trouble::io(path)(error));
-                    }
-                    // One that is gone by now has no entries, and one that cannot be read was not worked in.
-                    Err(_) => {}
+                    Err(Blocked::Failed(error)) if walk::is_short(&error) && self.make_room() => {}
+                    other => break other,
                 }
+            };
+            match folder {
+                Ok(folder) => {
+                    syncer.give(folder);
+                    given.push(path);
+                }
+                Err(Blocked::Failed(error)) if why(&error) != LeftWhy::Denied => {
+                    return Err(Trouble::io(path)(error));
+                }
+                // One that is gone by now has no entries, and one that cannot be read was not worked in.
+                Err(_) => {}
             }
-            for (path, synced) in given.into_iter().zip(syncer.ended()) {
-                synced.map_err(Trouble::io(path))?;
+            if given.len() == BATCH {
+                ended(&mut given, syncer)?;
             }
         }
-        Ok(())
+        ended(&mut given, syncer)
     }
+}
+
+/// Waits for the folders that were given.
+fn ended(given: &mut Vec<PathBuf>, syncer: &mut Syncer<'_, '_>) -> Outcome<()> {
+    for (path, synced) in given.drain(..).zip(syncer.ended()) {
+        synced.map_err(Trouble::io(path))?;
+    }
+    Ok(())
 }

@@ -89,7 +89,7 @@ impl Work<'_> {
                 task.mode = Some(mode);
             }
             Err(error) => {
-                self.discard(task.parent(), draft);
+                self.discard_in(folder, task.parent(), draft);
                 task.leave(match error.kind() {
                     std::io::ErrorKind::AlreadyExists => LeftWhy::ChangedMeanwhile,
                     _ => why(&error),
@@ -142,12 +142,12 @@ impl Work<'_> {
             _ => return Err(LeftWhy::ChangedMeanwhile),
         }
         self.touched.insert(task.path.clone());
-        self.hands.set_folder_mode(folder.as_fd(), task.name(), rest).map_err(|error| why(&error))
+        self.set_folder_mode(&folder, task, rest).map_err(|error| why(&error))
     }
 
     /// Opens a folder to its owner.
     fn open(&mut self, task: &mut Task, folder: &Open, mode: u16) {
-        match self.hands.set_folder_mode(folder.as_fd(), task.name(), mode) {
+        match self.set_folder_mode(folder, task, mode) {
             Ok(()) => {
                 self.touched.insert(task.path.clone());
                 task.mode = Some(mode);

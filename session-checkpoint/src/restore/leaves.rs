@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
 use session_core::LeftWhy;
@@ -49,10 +49,21 @@ impl Work<'_> {
     pub(super) fn put_leaves(&mut self, tasks: &mut [Task], syncer: &mut Syncer<'_, '_>) -> Outcome<()> {
         let open: Vec<usize> =
             (0..tasks.len()).filter(|at| tasks[*at].verdict.is_none() && is_leaf(tasks[*at].after)).collect();
-        for batch in open.chunks(BATCH) {
-            let mut made = Vec::with_capacity(batch.len());
-            for at in batch {
-                let Some(one) = self.prepare(&mut tasks[*at], *at)? else { continue };
+        let mut open = open.as_slice();
+        while !open.is_empty() {
+            let mut made = Vec::with_capacity(BATCH);
+            let mut looked = 0;
+            for at in open.iter().take(BATCH) {
+                let mut one = self.prepare(&mut tasks[*at], *at)?;
+                // Without handles, it waits until those that the others hold were let go.
+                if !made.is_empty() && tasks[*at].was_short() {
+                    break;
+                }
+                if tasks[*at].is_short && self.make_room() && tasks[*at].was_short() {
+                    one = self.prepare(&mut tasks[*at], *at)?;
+                }
+                looked += 1;
+                let Some(one) = one else { continue };
                 if let Some(file) = one.file() {
                     syncer.give(file);
                 }
@@ -66,6 +77,7 @@ impl Work<'_> {
             }
             self.let_go();
             self.walker.close();
+            open = &open[looked..];
         }
         Ok(())
     }
@@ -73,9 +85,11 @@ impl Work<'_> {
     /// Lets what was replaced go, which frees its room on the disk: nobody has to wait for that.
     fn let_go(&mut self) {
         let replaced = std::mem::take(&mut self.replaced);
-        if !replaced.is_empty() {
+        // Threads that wait for a slow disk would pile up, and their handles.
+        let is_free = self.letting_go.as_ref().is_none_or(JoinHandle::is_finished);
+        if is_free && !replaced.is_empty() {
             // Without a thread, it is done here.
-            drop(thread::Builder::new().spawn(move || drop(replaced)));
+            self.letting_go = thread::Builder::new().spawn(move || drop(replaced)).ok();
         }
     }
 
@@ -85,7 +99,7 @@ impl Work<'_> {
         let found = match look::look(self.hands, &folder, task, &mut self.buffer) {
             Ok(found) => found,
             Err(error) => {
-                task.leave(why(&error));
+                task.fail(&error);
                 return Ok(None);
             }
         };
@@ -122,7 +136,7 @@ impl Work<'_> {
                             adorn(self.hands, &file, found.seen, mode).map_err(Trouble::io(&task.path))
                         });
                         if filled.as_ref().is_err_and(is_of_path) {
-                            self.discard(task.parent(), draft.clone());
+                            self.discard_in(&folder, task.parent(), draft.clone());
                         }
                         filled.map(|()| Form::File(draft, Arc::new(file), old))
                     }
@@ -139,7 +153,7 @@ impl Work<'_> {
         };
         match made {
             Ok(form) => return Ok(Some(Made { at, folder, seen: found.seen, form })),
-            Err(Trouble::Io { source, .. }) => task.leave(why(&source)),
+            Err(Trouble::Io { source, .. }) => task.fail(&source),
             Err(trouble) if trouble.is_damage() => task.leave(LeftWhy::Damaged),
             Err(trouble) => return Err(trouble),
         }
@@ -181,7 +195,7 @@ impl Work<'_> {
             }
             Err(error) => task.leave(why(&error)),
         }
-        self.discard(task.parent(), draft);
+        self.discard_in(folder, task.parent(), draft);
     }
 }
 

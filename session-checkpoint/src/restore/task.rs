@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use session_core::LeftWhy;
 
 use super::plan::WORK;
+use super::walk;
 use crate::node::What;
 
 /// What is to be done at a path, and how far it got.
@@ -27,6 +28,8 @@ pub(super) struct Task {
     /// The present permissions of the folder that stands there, where it is one that may be touched.
     pub(super) mode: Option<u16>,
     pub(super) verdict: Option<Verdict>,
+    /// It was left as there were no handles left.
+    pub(super) is_short: bool,
 }
 
 /// What became of a path.
@@ -48,6 +51,7 @@ impl Task {
             cleared: false,
             mode: None,
             verdict: None,
+            is_short: false,
         }
     }
 
@@ -62,6 +66,21 @@ impl Task {
 
     pub(super) fn leave(&mut self, why: LeftWhy) {
         self.verdict = Some(Verdict::Left(why));
+    }
+
+    /// Leaves it for what the system said.
+    pub(super) fn fail(&mut self, error: &io::Error) {
+        self.is_short = walk::is_short(error);
+        self.leave(why(error));
+    }
+
+    /// Whether it was left as there were no handles left; then it is open again.
+    pub(super) fn was_short(&mut self) -> bool {
+        let was = std::mem::take(&mut self.is_short);
+        if was {
+            self.verdict = None;
+        }
+        was
     }
 
     /// The permissions of the folder before and after; `None`: it is no folder there.

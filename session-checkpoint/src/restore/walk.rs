@@ -42,7 +42,8 @@ pub(super) enum Blocked {
 pub(super) struct Walker<'a> {
     hands: &'a dyn Hands,
     top: Arc<Open>,
-    open: Vec<(OsString, Arc<Open>)>,
+    /// `None`: its handle was let go, as there were none left.
+    open: Vec<(OsString, Option<Arc<Open>>)>,
 }
 
 impl<'a> Walker<'a> {
@@ -60,23 +61,37 @@ impl<'a> Walker<'a> {
         if !plan::is_within(path) {
             return Err(Blocked::NoFolder);
         }
-        let names = path.iter();
-        let same = names.clone().zip(&self.open).take_while(|(name, open)| *name == open.0).count();
+        let same = path.iter().zip(&self.open).take_while(|(name, open)| *name == open.0).count();
         self.open.truncate(same);
-        for name in names.skip(same) {
-            let above = self.open.last().map_or(&self.top, |(_, open)| open);
-            let handle =
-                self.hands.enter(above.as_fd(), name).map_err(|error| {
-                    match Errno::from_io_error(&error) {
-                        Some(Errno::NOENT) => Blocked::Missing,
-                        Some(Errno::NOTDIR | Errno::LOOP) => Blocked::NoFolder,
-                        _ => Blocked::Failed(error),
-                    }
-                })?;
-            self.open.push((name.to_owned(), opened(handle)));
+        let known = self.open.iter().rposition(|(_, open)| open.is_some());
+        let mut last = known.and_then(|at| self.open[at].1.clone()).unwrap_or_else(|| Arc::clone(&self.top));
+        for (at, name) in path.iter().enumerate().skip(known.map_or(0, |at| at + 1)) {
+            let handle = match self.hands.enter(last.as_fd(), name) {
+                Err(error) if is_short(&error) && self.thin() => self.hands.enter(last.as_fd(), name),
+                entered => entered,
+            };
+            let handle = handle.map_err(|error| match Errno::from_io_error(&error) {
+                Some(Errno::NOENT) => Blocked::Missing,
+                Some(Errno::NOTDIR | Errno::LOOP) => Blocked::NoFolder,
+                _ => Blocked::Failed(error),
+            })?;
+            last = opened(handle);
+            self.open.truncate(at);
+            self.open.push((name.to_owned(), Some(Arc::clone(&last))));
         }
-        Ok(Arc::clone(self.open.last().map_or(&self.top, |(_, open)| open)))
+        Ok(last)
     }
+
+    /// Lets all handles go that can be had again, but for the last one. Says whether there were any.
+    pub(super) fn thin(&mut self) -> bool {
+        let last = self.open.iter().rposition(|(_, open)| open.is_some()).unwrap_or(0);
+        self.open[..last].iter_mut().filter_map(|(_, open)| open.take()).count() > 0
+    }
+}
+
+/// Whether there are no handles left to open something with.
+pub(super) fn is_short(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
 fn opened(handle: OwnedFd) -> Arc<Open> {

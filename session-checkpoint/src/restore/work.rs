@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
 use rustix::io::Errno;
@@ -38,6 +38,8 @@ pub(super) struct Work<'a> {
     pub(super) litter: Vec<(PathBuf, OsString)>,
     /// Files that were replaced: the last that holds them.
     pub(super) replaced: Vec<OwnedFd>,
+    /// The thread that lets such ones go.
+    pub(super) letting_go: Option<JoinHandle<()>>,
     /// A folder whose permissions are still those that it was worked in with, and why.
     pub(super) unsettled: Option<(PathBuf, LeftWhy)>,
     pub(super) buffer: Vec<u8>,
@@ -61,6 +63,9 @@ impl Work<'_> {
         };
         for task in tasks.iter_mut().filter(goes) {
             self.remove(task);
+            if task.is_short && self.make_room() && task.was_short() {
+                self.remove(task);
+            }
         }
         for task in tasks.iter_mut().rev() {
             if task.folder_modes().0.is_some() && task.folder_modes().1.is_none() {
@@ -80,7 +85,7 @@ impl Work<'_> {
     pub(super) fn parent(&mut self, task: &mut Task) -> Option<std::sync::Arc<Open>> {
         match self.walker.folder(task.parent()) {
             Ok(folder) => return Some(folder),
-            Err(Blocked::Failed(error)) => task.leave(why(&error)),
+            Err(Blocked::Failed(error)) => task.fail(&error),
             // Where there is no folder, nothing is in it.
             Err(_) if task.after.is_none() => task.verdict = Some(Verdict::Done),
             Err(Blocked::Missing) if task.before.is_some() => task.leave(LeftWhy::ChangedMeanwhile),
@@ -105,7 +110,7 @@ impl Work<'_> {
         let Some(folder) = self.parent(task) else { return };
         let found = match look::look(self.hands, &folder, task, &mut self.buffer) {
             Ok(found) => found,
-            Err(error) => return task.leave(why(&error)),
+            Err(error) => return task.fail(&error),
         };
         match (found.is, found.seen) {
             (As::After, _) => task.verdict = Some(Verdict::Done),
@@ -129,6 +134,22 @@ impl Work<'_> {
             (_, None) if self.goes_on => task.cleared = true,
             (As::Folded, _) => task.leave(LeftWhy::Folded),
             _ => task.leave(LeftWhy::ChangedMeanwhile),
+        }
+    }
+
+    /// Lets handles go, where there were none left. Says whether there were any to let go.
+    pub(super) fn make_room(&mut self) -> bool {
+        let letting_go = self.letting_go.take().map(JoinHandle::join);
+        self.walker.thin() | letting_go.is_some()
+    }
+
+    /// Sets the permissions of a folder.
+    pub(super) fn set_folder_mode(&mut self, folder: &Open, task: &Task, mode: u16) -> io::Result<()> {
+        match self.hands.set_folder_mode(folder.as_fd(), task.name(), mode) {
+            Err(error) if walk::is_short(&error) && self.make_room() => {
+                self.hands.set_folder_mode(folder.as_fd(), task.name(), mode)
+            }
+            set => set,
         }
     }
 
@@ -178,23 +199,33 @@ impl Work<'_> {
 
     /// Removes a file, a link or an empty folder that is not in its place.
     pub(super) fn discard(&mut self, parent: &Path, name: OsString) {
-        let removed = match self.walker.folder(parent) {
-            Ok(folder) => match self.hands.remove(folder.as_fd(), &name) {
-                // What a system says to the removal of a folder as a file.
-                Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::ISDIR | Errno::PERM)) => {
-                    self.hands.remove_folder(folder.as_fd(), &name)
-                }
-                other => other,
-            },
-            Err(Blocked::Missing | Blocked::NoFolder) => return,
-            Err(Blocked::Failed(error)) => Err(error),
+        match self.walker.folder(parent) {
+            Ok(folder) => self.discard_in(&folder, parent, name),
+            Err(Blocked::Missing | Blocked::NoFolder) => {}
+            Err(Blocked::Failed(error)) => self.not_discarded(&error, parent, name),
+        }
+    }
+
+    /// The same in a folder that is open: another may stand at its path by now.
+    pub(super) fn discard_in(&mut self, folder: &Open, parent: &Path, name: OsString) {
+        let removed = match self.hands.remove(folder.as_fd(), &name) {
+            // What a system says to the removal of a folder as a file.
+            Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::ISDIR | Errno::PERM)) => {
+                self.hands.remove_folder(folder.as_fd(), &name)
+            }
+            other => other,
         };
-        match removed {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            // It is in another's folder by now; asking for ever would not help.
-            Err(error) if self.goes_on && why(&error) == LeftWhy::Denied => {}
-            Err(_) => self.litter.push((parent.to_owned(), name)),
-            Ok(()) => {}
+        if let Err(error) = removed {
+            self.not_discarded(&error, parent, name);
+        }
+    }
+
+    fn not_discarded(&mut self, error: &io::Error, parent: &Path, name: OsString) {
+        let is_gone = error.kind() == io::ErrorKind::NotFound;
+        // In another's folder, asking for ever would not help.
+        let is_of_others = self.goes_on && why(error) == LeftWhy::Denied;
+        if !is_gone && !is_of_others {
+            self.litter.push((parent.to_owned(), name));
         }
     }
 

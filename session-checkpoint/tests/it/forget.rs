@@ -67,3 +67,23 @@ fn only_the_latest_are_kept_where_that_is_asked_for() {
     let objects: i64 = db.query_row("SELECT count(*) FROM object", [], |row| row.get(0)).unwrap();
     assert!(objects < 80, "{objects}: what was dropped is collected now and then");
 }
+
+#[test]
+fn a_checkpoint_is_taken_though_what_others_left_cannot_be_dropped() {
+    let mut world = World::new();
+    world.checkpoints = world.checkpoints.keep_latest(NonZeroU32::MIN);
+    world.take();
+    let path = fs::read_dir(world.base.join(".agent-sessions/checkpoints")).unwrap();
+    let path =
+        path.map(|entry| entry.unwrap().path()).find(|path| path.extension().unwrap() == "db").unwrap();
+    // Nobody can tell what a restore of another tree needs that cannot be read.
+    let db = rusqlite::Connection::open(path).unwrap();
+    db.execute("INSERT INTO restore (root, data) VALUES (x'00', x'00')", []).unwrap();
+    for n in 0..40 {
+        world.write("x", format!("{n}"));
+        let taken = world.try_take(None).unwrap();
+        assert_eq!(world.list(), [taken]);
+    }
+    let dropped: i64 = db.query_row("SELECT dropped FROM state", [], |row| row.get(0)).unwrap();
+    assert_eq!(dropped, 40, "they wait for a later one");
+}

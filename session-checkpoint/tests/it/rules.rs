@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use session_core::LeftOutWhy;
+use session_core::{
+    Checkpoint, CheckpointId, Checkpointer as _, Label, LeftOutWhy, Moment, RunId, TakeOrder, Timestamp,
+};
 
-use crate::support::{World, left_out};
+use crate::support::{World, block, key, left_out};
 
 /// The topmost paths that are left out as ignored.
 fn ignored(world: &World) -> BTreeSet<String> {
@@ -135,4 +137,47 @@ fn rules_count_without_a_repository_and_change_with_their_files() {
     let taken = world.try_take(Some(&[".gitignore"])).unwrap();
     assert_eq!(taken.left_out_count, 0);
     assert_eq!(world.read(&taken, "a/x").unwrap(), b"x");
+}
+
+#[test]
+fn a_rule_that_a_prompt_makes_hides_nothing_of_what_it_does() {
+    let world = World::new();
+    world.write("a", "one");
+    world.write("sub/deep/s", "one");
+    let step = |moment, step: u128, back_to, changed: Option<&[std::path::PathBuf]>| {
+        let step = RunId::new(uuid::Uuid::from_u128(step));
+        let label = Label { back_to, ..Label::new(key("a"), step, moment) };
+        let id = CheckpointId::new(uuid::Uuid::new_v4());
+        let order = TakeOrder { id, label: &label, at: Timestamp::EPOCH, folder: &world.tree, changed };
+        block(world.checkpoints.take(&order)).unwrap()
+    };
+    let named = |taken: &Checkpoint| left_out(taken).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
+    let first = step(Moment::BeforeRun, 1, None, None);
+    for (path, text) in
+        [(".gitignore", "*\n"), ("a", "two"), ("sub/deep/s", "two"), ("sub/new", "n"), ("new", "n")]
+    {
+        world.write(path, text);
+    }
+    let after = step(Moment::AfterRun, 1, None, None);
+    assert_eq!(named(&after), ["new", "sub/new"]);
+    for path in ["a", "sub/deep/s"] {
+        assert_eq!(world.read(&after, path).unwrap(), b"two");
+    }
+    let changed = ["a", "sub/deep/s", "sub/new", "new"].map(Into::into);
+    let known = step(Moment::AfterRun, 1, None, Some(&changed));
+    assert_eq!(named(&known), ["new", "sub/new"], "where paths are known");
+    for end in [after.id, known.id] {
+        let changes = block(world.checkpoints.diff(&key("a"), first.id, end)).unwrap();
+        let changes: Vec<_> = changes.iter().map(|change| change.path.to_str().unwrap()).collect();
+        assert_eq!(changes, [".gitignore", "a", "sub/deep/s"]);
+    }
+    // The rule holds for what comes then.
+    assert_eq!(named(&step(Moment::BeforeRun, 2, None, None)), ["a", "new", "sub"]);
+    assert_eq!(named(&step(Moment::AfterRun, 2, None, None)), ["a", "new", "sub"]);
+    let before = step(Moment::BeforeRewind, 3, Some(first.id), None);
+    assert_eq!(world.read(&before, "a").unwrap(), b"two");
+    assert_eq!(named(&step(Moment::AfterRewind, 3, None, None)), ["new", "sub/new"]);
+    // Another key's checkpoint says nothing.
+    let stranger = CheckpointId::new(uuid::Uuid::from_u128(9));
+    assert_eq!(named(&step(Moment::BeforeRewind, 4, Some(stranger), None)), ["a", "new", "sub"]);
 }

@@ -85,14 +85,19 @@ pub(crate) fn take(
     folder: &Path,
     changed: Option<&[PathBuf]>,
 ) -> Result<Checkpoint, CheckpointError> {
-    let order = TakeOrder {
-        id: CheckpointId::new(uuid::Uuid::new_v4()),
-        label: &label(key),
-        at: Timestamp::EPOCH,
-        folder,
-        changed,
-    };
-    block(checkpoints.take(&order))
+    take_at(checkpoints, key, folder, changed, Timestamp::EPOCH)
+}
+
+/// The same, by a clock that says this.
+pub(crate) fn take_at(
+    checkpoints: &FsCheckpoints,
+    key: &SessionKey,
+    folder: &Path,
+    changed: Option<&[PathBuf]>,
+    at: Timestamp,
+) -> Result<Checkpoint, CheckpointError> {
+    let (id, label) = (CheckpointId::new(uuid::Uuid::new_v4()), label(key));
+    block(checkpoints.take(&TakeOrder { id, label: &label, at, folder, changed }))
 }
 
 pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use session_checkpoint::CheckpointLimits;
 use session_core::error::CheckpointErrorKind;
-use session_core::{Checkpoint, Checkpointer as _, Forget, LeftOutWhy, SessionKey};
+use session_core::{Checkpoint, Checkpointer as _, Forget, LeftOutWhy, SessionKey, Timestamp};
 
-use crate::support::{World, block, key, left_out, take, tree_of};
+use crate::support::{World, block, key, left_out, take, take_at, tree_of};
 
 #[test]
 fn all_of_a_tree_is_covered_and_what_is_not_is_named() {
@@ -199,4 +199,20 @@ fn a_planted_pipe_in_a_repository_holds_nobody_up() {
     let expected =
         [(".git", LeftOutWhy::GitDir), (".gitignore", LeftOutWhy::Special), ("sub/x", LeftOutWhy::Ignored)];
     assert_eq!(left_out(&taken), expected.map(|(path, why)| (path.to_owned(), why)));
+}
+
+#[test]
+fn checkpoints_are_listed_in_the_order_in_which_they_were_taken_though_the_clock_was_set_back() {
+    let world = World::new();
+    let taken = [5000, 3000, 4000].map(|at| {
+        world.write("f", at.to_string());
+        let at = Timestamp::from_millis(at);
+        take_at(&world.checkpoints, &key("a"), &world.tree, None, at).unwrap()
+    });
+    assert_eq!(world.list(), taken);
+    // The clock alone tells those of two repositories apart.
+    let other = world.tree.parent().unwrap().join("other");
+    fs::create_dir(&other).unwrap();
+    let earlier = take_at(&world.checkpoints, &key("a"), &other, None, Timestamp::from_millis(4500)).unwrap();
+    assert_eq!(world.list()[0], earlier);
 }

@@ -36,8 +36,8 @@ pub struct Label {
     /// The beginning of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Of a rewind, the checkpoint that it goes back to. Of one that was asked for, the one that is compared with: it is dropped at
-    /// once, and nobody goes by it.
+    /// Of a rewind, the checkpoint that it goes back to. Of one that was asked for, the one that it is compared with: it is dropped
+    /// at once, and nobody goes by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_to: Option<CheckpointId>,
     /// The text that waited to go before the next prompt.

@@ -317,3 +317,32 @@ fn what_is_changed_between_two_looks_stays() {
         }
     }
 }
+
+#[test]
+fn nothing_unfinished_stays_in_a_folder_that_is_moved_meanwhile() {
+    let names = ["d", "d/a", "e", "e/b"];
+    let state = |text| {
+        let (d, a, e, b) = (folder(0o755), file(0o644, text), folder(0o755), file(0o644, text));
+        model(&[("d", d), ("d/a", a), ("e", e), ("e/b", b)])
+    };
+    let (from, to) = (state("now"), state("then"));
+    let world = World::new();
+    let (a, b) = (world.keep(&from), world.keep(&to));
+    let paths = names.map(PathBuf::from).to_vec();
+    world.build(&from);
+    let hands = super::faulty::Faulty::new(super::faulty::Fault::Never);
+    world.restore_by(&hands, a, b, &paths).unwrap();
+    for at in 0..hands.count() {
+        world.build(&from);
+        let meanwhile: fn(&Path) = |root| {
+            fs::rename(root.join("d"), root.join("moved")).unwrap();
+            std::os::unix::fs::symlink("e", root.join("d")).unwrap();
+            fs::write(root.join("moved/a"), "mine").unwrap();
+        };
+        let hands = super::faulty::Faulty::beside(&world.root, at, meanwhile);
+        drop(world.restore_by(&hands, a, b, &paths).unwrap());
+        let unfinished = |path: &PathBuf| path.to_string_lossy().contains(".rejoin-restore");
+        let left: Vec<PathBuf> = world.read().into_keys().filter(unfinished).collect();
+        assert!(left.is_empty(), "at {at}: {left:?}");
+    }
+}
