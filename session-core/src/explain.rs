@@ -245,6 +245,7 @@ fn done_since(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "rewound" => "it went back",
         "undone" => "a rewind was undone",
+        "rewind_unended" => "a rewind was cut off",
         "rewind_recovered" => "a rewind that was cut off was finished",
         "cleared" => "a new conversation was begun",
         "rejoined" => "a session of before was put in force again",

@@ -84,8 +84,8 @@ pub(crate) struct Undo {
 pub(crate) struct Fork {
     /// The mailbox, or the key, as in issue-42@claude.
     pub(crate) key: String,
-    /// The new mailbox, or its key with the same agent.
-    pub(crate) mailbox: String,
+    /// The new mailbox, or its key with the same agent [default: none; the copy is a session for a person to go on with]
+    pub(crate) mailbox: Option<String>,
     /// Keep what was said up to this checkpoint, or the beginning of its id [default: all]
     #[arg(long, value_name = "CHECKPOINT")]
     pub(crate) at: Option<String>,
@@ -93,7 +93,7 @@ pub(crate) struct Fork {
     #[arg(long)]
     pub(crate) other_project: bool,
     /// The new session's name for people.
-    #[arg(long)]
+    #[arg(long, requires = "mailbox")]
     pub(crate) name: Option<String>,
     /// The folder to work in [default: this one]
     #[arg(long, short = 'C', value_name = "DIR")]

@@ -14,7 +14,9 @@ use crate::world::World;
 
 #[derive(Debug, Serialize)]
 struct BoundJson {
-    key: KeyJson,
+    /// A fork may have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<KeyJson>,
     session: Option<String>,
     before: Option<String>,
     turns: Option<u64>,
@@ -24,14 +26,22 @@ struct BoundJson {
 
 pub(crate) async fn fork(args: &args::Fork, world: &World, out: &mut Output) -> Result<(), Failure> {
     let from = the_key(&args.key, world).await?;
-    let to = match explain::key(&args.mailbox, world)? {
-        Some(key) => key,
-        None => SessionKey::new(&args.mailbox, from.agent.as_str())
-            .map_err(|error| Failure::usage(format!("{:?} is no mailbox: {error}", args.mailbox)))?,
+    let to = match &args.mailbox {
+        None => None,
+        Some(word) => match explain::key(word, world)? {
+            Some(key) => Some(key),
+            None => SessionKey::new(word, from.agent.as_str())
+                .map(Some)
+                .map_err(|error| Failure::usage(format!("{word:?} is no mailbox: {error}")))?,
+        },
     };
     let here = &world.around.cwd;
     let cwd = args.cwd.as_ref().map_or_else(|| here.clone(), |folder| here.join(folder));
-    let mut request = ForkRequest::new(from.clone(), to.clone(), cwd).enter_other_project(args.other_project);
+    let request = match &to {
+        Some(to) => ForkRequest::new(from.clone(), to.clone(), cwd),
+        None => ForkRequest::without_key(from.clone(), cwd),
+    };
+    let mut request = request.enter_other_project(args.other_project);
     if let Some(word) = &args.at {
         request = request.at(the_checkpoint(word, &of(&from, world).await?)?.id);
     }
@@ -42,7 +52,7 @@ pub(crate) async fn fork(args: &args::Fork, world: &World, out: &mut Output) -> 
     let forked = world.sessions.fork(&request).await.map_err(|error| failure(&error))?;
     if out.json {
         return out.document(&BoundJson {
-            key: KeyJson::from(&to),
+            key: to.as_ref().map(KeyJson::from),
             session: Some(forked.session.to_string()),
             before: Some(forked.of.to_string()),
             turns: Some(forked.kept),
@@ -50,7 +60,11 @@ pub(crate) async fn fork(args: &args::Fork, world: &World, out: &mut Output) -> 
             warnings: forked.warnings.iter().map(ToString::to_string).collect(),
         });
     }
-    out.line(&format!("{to} begins with {} of {from}: {}", plain::turns(forked.kept), forked.session))?;
+    let (turns, session) = (plain::turns(forked.kept), &forked.session);
+    out.line(&match &to {
+        Some(to) => format!("{to} begins with {turns} of {from}: {session}"),
+        None => format!("{session} begins with {turns} of {from}; rejoin resume {session} goes on with it"),
+    })?;
     tell(&forked.warnings, out)
 }
 
@@ -59,7 +73,7 @@ pub(crate) async fn clear(args: &args::Clear, world: &World, out: &mut Output) -
     let cleared = world.sessions.clear(&key).await.map_err(|error| failure(&error))?;
     if out.json {
         return out.document(&BoundJson {
-            key: KeyJson::from(&key),
+            key: Some(KeyJson::from(&key)),
             session: None,
             before: cleared.session.as_ref().map(ToString::to_string),
             turns: None,
@@ -82,7 +96,7 @@ pub(crate) async fn rebind(args: &args::Rebind, world: &World, out: &mut Output)
     let rejoined = world.sessions.rejoin(&key, &session).await.map_err(|error| failure(&error))?;
     if out.json {
         return out.document(&BoundJson {
-            key: KeyJson::from(&key),
+            key: Some(KeyJson::from(&key)),
             session: Some(rejoined.session.to_string()),
             before: rejoined.set_aside.as_ref().map(ToString::to_string),
             turns: None,

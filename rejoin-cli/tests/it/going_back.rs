@@ -51,6 +51,7 @@ pub(crate) fn samples() -> Vec<(&'static str, Value)> {
     all.push(("rewind", json(&machine, &["undo", "issue-42"])));
     all.push(("rewind", json(&machine, &["rewind", "issue-42"])));
     all.push(("fork", json(&machine, &["fork", "issue-42", "other"])));
+    all.push(("fork", json(&machine, &["fork", "issue-42"])));
     all.push(("summarise", json(&machine, &["summarise", "issue-42"])));
     all.push(("summarise", json(&machine, &["handover", "issue-42", "codex"])));
     all.push(("summarise", json(&machine, &["compact", "other"])));

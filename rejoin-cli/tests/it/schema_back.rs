@@ -129,8 +129,8 @@ pub(crate) const BACK: &[Shape] = &[
         about: "`rejoin fork`, `rejoin clear` and `rejoin rebind`.",
         parts: &[],
         fields: &[
-            MAILBOX,
-            AGENT,
+            ("key.mailbox?", "string", "the mailbox; a fork without one has no key"),
+            ("key.agent?", "string", "the agent"),
             ("session", "string?", "the session that is in force now"),
             ("before", "string?", "the original of a fork; else the session that was in force"),
             ("turns", "number?", "prompts in a fork"),

@@ -34,7 +34,8 @@ impl Lifecycle {
         }
         let (original, mut heir) = self.keep_both(from, to.as_ref()).await?;
         // What a dead runner left may still run.
-        let left = [Some(&original), heir.as_ref()].into_iter().flatten().find(|of| of.record.in_flight.is_some());
+        let left =
+            [Some(&original), heir.as_ref()].into_iter().flatten().find(|of| of.record.in_flight.is_some());
         // Until a run looked, nobody knows which session the original goes on with.
         if let Some(left) = left.or_else(|| original.rival().map(|_| &original)) {
             return Err(RewindError::Unsettled { key: left.record.key.clone() });

@@ -123,6 +123,25 @@ async fn a_fork_goes_on_beside_its_original() {
     assert!(matches!(none, RewindError::NoSuchCheckpoint { .. }), "{none:?}");
 }
 
+#[tokio::test]
+async fn a_fork_without_a_key_is_a_session_that_no_record_holds() {
+    let yard = yard();
+    yard.run("one").await;
+    let original = yard.run("two").await.session_id.unwrap();
+    let before = yard.lifecycle.record(&key()).await.unwrap();
+    let forked = yard.lifecycle.fork(&ForkRequest::without_key(key(), "/w/demo")).await.unwrap();
+    assert_eq!((&forked.of, forked.kept), (&original, 2));
+    assert!(yard.agent.world().sessions.contains_key(forked.session.as_str()));
+    assert_eq!(yard.lifecycle.record(&key()).await.unwrap(), before);
+    assert_eq!(yard.lifecycle.record(&other()).await.unwrap(), None);
+    assert_eq!(yard.kinds().await.last().unwrap(), "forked", "the original's log tells of it");
+    let told = yard.lifecycle.explain(&key()).await.unwrap().to_string();
+    assert!(told.contains(&format!("into {}, which has no key", forked.session)), "{told}");
+    assert_eq!(yard.run("three").await.session_id, Some(original));
+    let nobody = ForkRequest::without_key(other(), "/w/demo");
+    assert!(matches!(yard.lifecycle.fork(&nobody).await, Err(RewindError::NoSession { .. })));
+}
+
 /// The first prompt of a run that began as a copy is taken back to the copy, not to nothing.
 #[tokio::test]
 async fn a_run_that_began_as_a_fork_goes_back_to_what_the_original_held() {
