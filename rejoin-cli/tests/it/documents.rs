@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::going_back;
 use crate::runs;
-use crate::schema::{DOCUMENTS, Field, PARTS, Shape};
+use crate::schema::{DOCUMENTS, Field, Shape};
 use crate::schema_back::BACK;
+use crate::schema_parts::PARTS;
 use crate::support::Machine;
 use crate::support::sessions::{CODEX, Claude, LOGIN};
 

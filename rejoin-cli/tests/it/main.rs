@@ -15,6 +15,7 @@ mod resume;
 mod runs;
 mod schema;
 mod schema_back;
+mod schema_parts;
 mod support;
 mod terminal;
 mod unreadable;
