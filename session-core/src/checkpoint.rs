@@ -171,7 +171,7 @@ pub enum LeftWhy {
     Damaged,
     /// A folder above it is a link, or no folder.
     InTheWay,
-    /// The checkpoint left it out, so nobody knows what stood there.
+    /// The checkpoint left it out, or the one before the rewind did: nobody knows what stood, or stands, there.
     NotCovered,
     /// Its name is another's here, as on a file system that folds letter case.
     Folded,

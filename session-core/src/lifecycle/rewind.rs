@@ -13,8 +13,8 @@ use crate::decide::files_plan;
 use crate::error::{CheckpointErrorKind, RewindError};
 use crate::{
     Apart, Checkpoint, CheckpointId, Checkpointer, Conflicts, ConversationPlan, FilesPlan, Health, Label,
-    Moment, PathText, Prompted, RestoreOrder, Restored, RewindMode, RewindRequest, RewindTo, Rewinding,
-    Rewound, RunId, SessionKey, Warning,
+    LeftOut, LeftPath, LeftWhy, Moment, PathText, Prompted, RestoreOrder, Restored, RewindMode,
+    RewindRequest, RewindTo, Rewinding, Rewound, RunId, SessionKey, Warning,
 };
 
 use super::Lifecycle;
@@ -187,7 +187,7 @@ impl Lifecycle {
             Err(error) => Err(error),
         };
         let restored = match restored {
-            Ok(restored) => restored,
+            Ok(restored) => PutBack { hidden: course.hidden(before).await, ..restored },
             Err(error) => {
                 self.withdraw(&mut course.kept).await;
                 if let (Some(order), Some(branch)) = (order, &made) {
@@ -291,7 +291,7 @@ impl Course<'_> {
         let (key, step, to) = (self.wish.key, self.step, self.target.id);
         let order = RestoreOrder { key, step, folder, to, from, paths: &paths };
         let error = match self.checkpointer.restore(&order).await {
-            Ok(restored) => return Ok(PutBack { restored, cut_off: None }),
+            Ok(restored) => return Ok(PutBack { restored, ..PutBack::default() }),
             Err(error) if error.kind() == CheckpointErrorKind::CutOff => error,
             Err(error) => return Err(RewindError::Checkpoint(error)),
         };
@@ -299,11 +299,26 @@ impl Course<'_> {
         let cut_off = Some(crate::error::Chain(&error).to_string());
         Ok(match self.checkpointer.recover(folder).await {
             Ok(all) => match all.into_iter().find(|recovered| recovered.step == step) {
-                Some(recovered) => PutBack { restored: recovered.restored, cut_off: None },
-                None => PutBack { restored: Restored::default(), cut_off },
+                Some(recovered) => PutBack { restored: recovered.restored, ..PutBack::default() },
+                None => PutBack { cut_off, ..PutBack::default() },
             },
-            Err(_) => PutBack { restored: Restored::default(), cut_off },
+            Err(_) => PutBack { cut_off, ..PutBack::default() },
         })
+    }
+
+    /// The files and links of the target at whose paths something stands that the present state does not cover. No difference
+    /// tells of those.
+    async fn hidden(&self, before: &Checkpoint) -> Vec<LeftPath> {
+        let mut hidden = Vec::new();
+        let is_news = |one: &&LeftOut| !self.target.left_out.iter().any(|other| other.path == one.path);
+        for one in before.left_out.iter().filter(is_news).filter(|_| self.wish.mode.takes_files()) {
+            let Some(path) = one.path.as_path() else { continue };
+            let then = self.checkpointer.read(self.wish.key, self.target.id, path, 0).await;
+            if let Ok(Some(_)) = then {
+                hidden.push(LeftPath { path: path.to_owned(), why: LeftWhy::NotCovered });
+            }
+        }
+        hidden
     }
 
     /// What goes apart.
@@ -322,6 +337,8 @@ impl Course<'_> {
 #[derive(Debug, Default)]
 struct PutBack {
     restored: Restored,
+    /// What stood at the target, and stays as what stands there now is not covered.
+    hidden: Vec<LeftPath>,
     /// It was cut off, and could not be finished.
     cut_off: Option<String>,
 }

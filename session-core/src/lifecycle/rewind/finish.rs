@@ -86,7 +86,9 @@ impl Course<'_> {
         let paths = |changes: Vec<Change>| -> Vec<PathBuf> {
             changes.into_iter().map(|change| change.path).collect()
         };
-        let PutBack { restored, cut_off } = put_back;
+        let PutBack { mut restored, hidden, cut_off } = put_back;
+        restored.left.extend(hidden);
+        restored.left.sort_by(|one, other| one.path.cmp(&other.path));
         let conflicts = match self.wish.conflicts {
             Conflicts::Keep => paths(plan.conflicts),
             Conflicts::Overwrite => Vec::new(),
