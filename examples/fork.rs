@@ -36,7 +36,7 @@ async fn main() -> Result<ExitCode, Report> {
         .build();
     let first = SessionKey::new("issue-42", "claude")?;
     let run = async |key: &SessionKey, prompt: &str| -> Result<LlmResult, Report> {
-        let session = SessionRef::new(key.mailbox.as_str(), key.agent.as_str());
+        let session = SessionRef::from(key);
         let result = sessions.run(LlmRequest::new(prompt).cwd(&work).session(session)).await?;
         println!("{key}: {prompt}: {} [{}]", result.text, result.route.code());
         Ok(result)

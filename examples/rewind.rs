@@ -82,7 +82,7 @@ fn told(outcome: &RewindOutcome) -> String {
 }
 
 fn request(key: &SessionKey, prompt: &str, work: &Path) -> LlmRequest {
-    LlmRequest::new(prompt).cwd(work).session(SessionRef::new(key.mailbox.as_str(), key.agent.as_str()))
+    LlmRequest::new(prompt).cwd(work).session(SessionRef::from(key))
 }
 
 fn show(title: &str, work: &Path) -> Result<(), Box<dyn Error + Send + Sync>> {

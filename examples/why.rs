@@ -70,7 +70,7 @@ async fn main() -> Result<ExitCode, Report> {
 }
 
 fn request(key: &SessionKey, prompt: &str) -> Result<LlmRequest, Box<dyn Error + Send + Sync>> {
-    let session = SessionRef::new(key.mailbox.as_str(), key.agent.as_str()).named("agent/issue-42-fix-login");
+    let session = SessionRef::from(key).named("agent/issue-42-fix-login");
     Ok(LlmRequest::new(prompt).cwd(std::env::current_dir()?).session(session))
 }
 

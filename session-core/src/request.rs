@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::decide::Policy;
-use crate::{Cancel, RecipeSeed, ResumeMode};
+use crate::{Cancel, RecipeSeed, ResumeMode, SessionKey};
 
 /// Which conversation: mailbox and agent, and a name for people.
 ///
@@ -28,6 +28,12 @@ impl SessionRef {
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
+    }
+}
+
+impl From<&SessionKey> for SessionRef {
+    fn from(key: &SessionKey) -> Self {
+        Self::new(key.mailbox.as_str(), key.agent.as_str())
     }
 }
 
