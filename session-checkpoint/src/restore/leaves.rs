@@ -63,12 +63,10 @@ impl Work<'_> {
                     one = self.prepare(&mut tasks[*at], *at)?;
                 }
                 looked += 1;
-                let Some(one) = one else { continue };
-                if let Some(file) = one.file() {
-                    syncer.give(file);
-                }
-                made.push(one);
+                made.extend(one);
             }
+            // Not while others are still made: a file system that commits keeps them waiting.
+            made.iter().filter_map(Made::file).for_each(|file| syncer.give(file));
             let mut synced = syncer.ended().into_iter();
             for made in made {
                 // A link has nothing but its entry.
