@@ -12,6 +12,7 @@ pub mod lifecycle;
 mod macros;
 mod scratch;
 pub mod store;
+mod walks;
 
 pub use case::{Case, assert_case, failures};
 pub use scratch::Scratch;

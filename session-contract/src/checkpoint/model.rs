@@ -4,10 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use proptest::test_runner::{
-    Config, FileFailurePersistence, RngAlgorithm, RngSeed, TestCaseError, TestRng, TestRunner,
-    contextualize_config,
-};
 use session_core::error::CheckpointErrorKind;
 use session_core::{CheckpointId, Forget, LeftWhy, Restored};
 
@@ -17,6 +13,7 @@ use super::stage::{Stage, Taken, answer, assert_all_done, key, kind};
 use super::step::{MAILBOXES, Pick, Step, walks};
 use super::tree::{Thing, Tree, assert_told, everything, marks, sure};
 use super::work::Work;
+use crate::walks::Walks;
 
 /// A checkpoint that is kept, of which tree and of which key.
 struct Kept {
@@ -40,38 +37,20 @@ struct Walk<'a> {
 /// Whatever is edited, taken and put back in whatever order, the trees are as the model says, byte for byte.
 pub(super) fn every_walk_ends_as_the_model_says(subject: &Subject) {
     let runtime = Subject::runtime();
-    let mut runner = subject.runner();
-    let outcome = runner.run(&walks(), |steps| {
-        let walk = std::panic::AssertUnwindSafe(|| {
-            runtime.block_on(async { Walk::begin(subject.stage().await).steps(&steps).await });
-        });
-        std::panic::catch_unwind(walk).map_err(|panic| {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            TestCaseError::fail(text.unwrap_or_default())
-        })
+    subject.random_walks().make(&walks(), |steps| {
+        runtime.block_on(async { Walk::begin(subject.stage().await).steps(&steps).await });
     });
-    if let Err(error) = outcome {
-        panic!("{error}");
-    }
 }
 
 impl Subject {
-    fn runner(&self) -> TestRunner {
-        // Without optimisation, the default algorithm takes as long as the walks.
-        let rng_algorithm = RngAlgorithm::XorShift;
-        let rng_seed = self.seed.map_or(RngSeed::Random, RngSeed::Fixed);
-        let config = Config { cases: self.walks, rng_algorithm, rng_seed, ..Config::default() };
-        if self.same {
-            let config = Config { max_shrink_iters: 0, failure_persistence: None, ..config };
-            return TestRunner::new_with_rng(config, TestRng::deterministic_rng(rng_algorithm));
+    fn random_walks(&self) -> Walks<'_> {
+        Walks {
+            count: self.walks,
+            seed: self.seed,
+            regressions: self.regressions.as_deref(),
+            same: self.same,
+            shrinks: 512,
         }
-        let mut config = contextualize_config(Config { max_shrink_iters: 512, ..config });
-        config.failure_persistence = self.regressions.as_ref().map(|file| {
-            let path: &'static str = Box::leak(file.to_string_lossy().into_owned().into_boxed_str());
-            Box::new(FileFailurePersistence::Direct(path)) as _
-        });
-        TestRunner::new(config)
     }
 }
 

@@ -2,10 +2,6 @@
 
 use std::path::PathBuf;
 
-use proptest::test_runner::{
-    Config, FileFailurePersistence, RngAlgorithm, RngSeed, TestCaseError, TestRng, TestRunner,
-    contextualize_config,
-};
 use session_core::{
     AuditEntry, Document, Guard, Holder, Lease, LeaseOutcome, Removed, Revision, Saved, SessionKey, Stored,
 };
@@ -14,6 +10,7 @@ use super::Subject;
 use super::stage::{Needs, Stage, answer, begin_and_drop, event, holder, key, load};
 use super::step::{MAILBOXES, Step, Under, Whose, walks};
 use crate::Scratch;
+use crate::walks::Walks;
 
 /// What a store holds of a key.
 #[derive(Debug)]
@@ -87,43 +84,24 @@ struct Walk<'a> {
 /// Whatever is asked in whatever order, store and model say the same.
 pub(super) fn every_walk_ends_as_the_model_says(subject: &Subject) {
     let runtime = Subject::runtime();
-    let mut runner = subject.runner();
-    let outcome = runner.run(&walks(), |steps| {
-        let walk = std::panic::AssertUnwindSafe(|| {
-            runtime.block_on(async {
-                let at = subject.stage(Scratch::new()).await;
-                let slots = MAILBOXES.map(Slot::new).into();
-                Walk { at, slots }.steps(&steps).await;
-            });
+    subject.random_walks().make(&walks(), |steps| {
+        runtime.block_on(async {
+            let at = subject.stage(Scratch::new()).await;
+            let slots = MAILBOXES.map(Slot::new).into();
+            Walk { at, slots }.steps(&steps).await;
         });
-        // The message of the last one is told with the steps; the others of the search are of no interest.
-        std::panic::catch_unwind(walk).map_err(|panic| {
-            let text = panic.downcast_ref::<String>().cloned();
-            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-            TestCaseError::fail(text.unwrap_or_default())
-        })
     });
-    if let Err(error) = outcome {
-        panic!("{error}");
-    }
 }
 
 impl Subject {
-    fn runner(&self) -> TestRunner {
-        // Without optimisation, the default algorithm takes as long as the walks.
-        let rng_algorithm = RngAlgorithm::XorShift;
-        let rng_seed = self.seed.map_or(RngSeed::Random, RngSeed::Fixed);
-        let config = Config { cases: self.walks, rng_algorithm, rng_seed, ..Config::default() };
-        if self.same {
-            let config = Config { max_shrink_iters: 0, failure_persistence: None, ..config };
-            return TestRunner::new_with_rng(config, TestRng::deterministic_rng(rng_algorithm));
+    fn random_walks(&self) -> Walks<'_> {
+        Walks {
+            count: self.walks,
+            seed: self.seed,
+            regressions: self.regressions.as_deref(),
+            same: self.same,
+            shrinks: 1024,
         }
-        let mut config = contextualize_config(Config { max_shrink_iters: 1024, ..config });
-        config.failure_persistence = self.regressions.as_ref().map(|file| {
-            let path: &'static str = Box::leak(file.to_string_lossy().into_owned().into_boxed_str());
-            Box::new(FileFailurePersistence::Direct(path)) as _
-        });
-        TestRunner::new(config)
     }
 }
 
