@@ -238,6 +238,42 @@ impl Stage {
         };
         std::fs::read_dir("/proc").unwrap().filter_map(|entry| of_stage(entry.unwrap())).collect()
     }
+
+    /// Those of them that are not stopped.
+    pub(crate) fn awake(&self) -> Vec<u32> {
+        self.processes().into_iter().filter(|pid| !is_frozen(*pid)).collect()
+    }
+
+    /// Stops these processes, and those that they start meanwhile.
+    pub(crate) async fn freeze(&self) {
+        let frozen = async {
+            while !self.awake().is_empty() {
+                self.signal("STOP");
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, frozen).await.unwrap();
+    }
+
+    /// Lets them go on.
+    pub(crate) fn thaw(&self) {
+        self.signal("CONT");
+    }
+
+    /// One may go with another before its turn comes.
+    pub(crate) fn signal(&self, signal: &str) {
+        let pids = self.processes();
+        assert!(!pids.is_empty());
+        for pid in pids {
+            Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).output().unwrap();
+        }
+    }
+}
+
+/// Whether it is stopped, or gone.
+fn is_frozen(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
 }
 
 /// Copies this folder into that one, links as links, times and modes with it.

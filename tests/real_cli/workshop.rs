@@ -71,7 +71,8 @@ pub(crate) fn lay_out(stage: &Stage) {
     for name in [IGNORED, "untracked.txt"] {
         std::fs::write(project.join(name), "one\n").unwrap();
     }
-    let spring = format!("touch '{}'", trap(stage).display());
+    let spring =
+        format!("echo \"$HOME $(tr '\\0' ' ' < /proc/$PPID/cmdline)\" >> '{}'", trap(stage).display());
     for side in ["clean", "smudge"] {
         stage.git(&["config", &format!("filter.trap.{side}"), &format!("{spring}; cat")]);
     }
@@ -88,14 +89,16 @@ fn trap(stage: &Stage) -> PathBuf {
     stage.place.root.join("tmp/sprung")
 }
 
-/// Sets the trap: the CLIs start git, too.
+/// Sets the trap.
 pub(crate) fn set_trap(stage: &Stage) {
     let _ = std::fs::remove_file(trap(stage));
 }
 
-/// Whether git ran a hook or a filter since.
-pub(crate) fn is_sprung(stage: &Stage) -> bool {
-    trap(stage).exists()
+/// The gits that ran a hook or a filter since, without those of the CLI.
+pub(crate) fn sprung(stage: &Stage) -> Vec<String> {
+    let traces = std::fs::read_to_string(trap(stage)).unwrap_or_default();
+    let of_cli = format!("{} ", stage.place.home().display());
+    traces.lines().filter(|trace| !trace.starts_with(&of_cli)).map(str::to_owned).collect()
 }
 
 /// What stands at a path: its type and its permissions, and its content or target.

@@ -37,15 +37,6 @@ pub(super) async fn wait_for_turn(stage: &Stage, prompt: &str) {
     }
 }
 
-/// Kills the processes of the stage; one may go with another before its turn comes.
-fn kill_all(stage: &Stage) {
-    let pids = stage.processes();
-    assert!(!pids.is_empty());
-    for pid in pids {
-        std::process::Command::new("kill").args(["-9", &pid.to_string()]).output().unwrap();
-    }
-}
-
 /// Waits until a session holds this text.
 async fn until_kept(stage: &Stage, text: &str) {
     let kept = async {
@@ -63,7 +54,7 @@ async fn kill_the_cli(stage: &Stage, scenario: &str, prompt: &str) {
     if stage.rules.keeps_prompts_at_once {
         until_kept(stage, prompt).await;
     }
-    kill_all(stage);
+    stage.signal("KILL");
     let outcome = running.await.unwrap();
     stage.note(scenario, &outcome, Turns::Counted(stage.turns() - before));
     match outcome {
