@@ -19,6 +19,11 @@ const FORMAT: i64 = 1;
 /// How long a write of another process is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// A commit is on the disk when it returns.
+const DURABLE: &str = "FULL";
+/// A commit comes to the disk with the next one that is waited for, or soon.
+const SOON: &str = "NORMAL";
+
 const TABLES: &str = "
 CREATE TABLE object (
     id   INTEGER PRIMARY KEY,
@@ -86,7 +91,7 @@ pub(crate) fn open(path: &Path) -> Outcome<Connection> {
     // Counts in a new database alone: pages of what was dropped can be given back.
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     db.pragma_update(None, "journal_mode", "WAL")?;
-    db.pragma_update(None, "synchronous", "FULL")?;
+    db.pragma_update(None, "synchronous", DURABLE)?;
     // In KiB, where it is negative: what finds objects stays in memory.
     db.pragma_update(None, "cache_size", -16_384)?;
     db.set_prepared_statement_cache_capacity(64);
@@ -137,6 +142,14 @@ pub(crate) fn end<T>(db: &Connection, done: Outcome<Option<T>>) -> Outcome<Optio
         }
     }
     done
+}
+
+/// Writes what need not be on the disk at once: a power failure may take it back as a whole, and nothing that came before it.
+pub(crate) fn soon<T>(db: &Connection, write: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    db.pragma_update(None, "synchronous", SOON)?;
+    let written = write();
+    db.pragma_update(None, "synchronous", DURABLE)?;
+    written
 }
 
 /// Whether a database can be read from end to end.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use session_core::{CheckpointId, RunId, SessionKey};
 
-use crate::database::Kept;
+use crate::database::{self, Kept};
 use crate::object::Hash;
 use crate::trouble::{Outcome, Trouble};
 
@@ -68,9 +68,13 @@ pub(super) fn begin(db: &Connection, root: &Path, begun: &Begun) -> Outcome<i64>
     Ok(db.last_insert_rowid())
 }
 
+/// Says that one was ended. Nobody waits for the disk: where a power failure takes this back, it is looked at once more, and
+/// nothing is found to do.
 pub(super) fn end(db: &Connection, row: i64) -> Outcome<()> {
-    db.prepare_cached("DELETE FROM restore WHERE id = ?1")?.execute([row])?;
-    Ok(())
+    database::soon(db, || {
+        db.prepare_cached("DELETE FROM restore WHERE id = ?1")?.execute([row])?;
+        Ok(())
+    })
 }
 
 /// Those of a tree that were not ended, oldest first.

@@ -346,3 +346,18 @@ fn nothing_unfinished_stays_in_a_folder_that_is_moved_meanwhile() {
         assert!(left.is_empty(), "at {at}: {left:?}");
     }
 }
+
+#[test]
+fn commits_are_waited_for_again_after_a_restore() {
+    let (from, to) = (model(&[("x", file(0o644, "one"))]), model(&[("x", file(0o644, "two"))]));
+    let (world, _) = play(&from, &to, |_| {});
+    let db = world.checkpoints.open(&world.tree).unwrap();
+    let level = || db.pragma_query_value(None, "synchronous", |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(level(), 2);
+    let failed: crate::trouble::Outcome<()> = crate::database::soon(&db, || {
+        assert_eq!(level(), 1);
+        Err(crate::trouble::Trouble::NotFound)
+    });
+    assert!(failed.is_err());
+    assert_eq!(level(), 2);
+}
