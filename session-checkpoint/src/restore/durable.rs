@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,7 +60,7 @@ impl<'scope, 'env> Syncer<'scope, 'env> {
         }
         // Where there is no thread, it is done here.
         if self.threads == 0 {
-            drop(told.send(sync(self.hands, &handle)));
+            drop(told.send(sync(self.hands, handle.as_fd())));
         } else {
             drop(self.jobs.send((handle, told)));
         }
@@ -71,7 +71,7 @@ impl<'scope, 'env> Syncer<'scope, 'env> {
         let next = move || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let work = move || {
             while let Ok((handle, told)) = next() {
-                drop(told.send(sync(hands, &handle)));
+                drop(told.send(sync(hands, handle.as_fd())));
             }
         };
         Builder::new().spawn_scoped(self.scope, work).is_ok()
@@ -85,8 +85,8 @@ impl<'scope, 'env> Syncer<'scope, 'env> {
 }
 
 /// A file system that cannot is taken at its word.
-fn sync(hands: &dyn Hands, handle: &Handle) -> io::Result<()> {
-    match hands.sync(handle.as_fd()) {
+pub(super) fn sync(hands: &dyn Hands, handle: BorrowedFd<'_>) -> io::Result<()> {
+    match hands.sync(handle) {
         Err(error) if Errno::from_io_error(&error).is_some_and(is_no_answer) => Ok(()),
         done => done,
     }

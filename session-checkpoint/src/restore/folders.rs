@@ -1,14 +1,17 @@
 //! Folders: opened to their owner, made, and given their permissions.
 
+use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
 
 use session_core::LeftWhy;
 
+use super::durable::{self, Syncer};
 use super::hands::Kind;
 use super::plan::WORK;
 use super::task::{Task, Verdict, why};
 use super::walk::{self, Blocked, Open};
 use super::work::Work;
+use crate::trouble::Outcome;
 
 impl Work<'_> {
     /// Finds the folders that stand at tasks, from the top down, and opens those that are worked in to their owner. What is to
@@ -54,33 +57,60 @@ impl Work<'_> {
         }
     }
 
-    /// Makes the folders that are not there, from the top down.
-    pub(super) fn make_folders(&mut self, tasks: &mut [Task]) {
-        let is_missing = |task: &&mut Task| task.verdict.is_none() && task.mode.is_none();
-        for task in tasks.iter_mut().filter(|task| task.number.is_some()).filter(is_missing) {
-            let Some(after) = task.folder_modes().1 else { continue };
-            let Some(folder) = self.parent(task) else { continue };
-            match walk::look(self.hands, &folder, task.name()) {
-                Ok(None) if task.before.is_none() || task.cleared => {
-                    self.make_folder(task, &folder, after | WORK);
-                }
-                Ok(Some(seen))
-                    if walk::is_folded(self.hands, &folder, task.name(), &seen)
-                        .is_ok_and(|folded| folded) =>
-                {
-                    task.leave(LeftWhy::Folded);
-                }
-                Ok(_) => task.leave(LeftWhy::ChangedMeanwhile),
-                Err(error) => task.leave(why(&error)),
+    /// Makes the folders that are not there, from the top down: all of one depth, and then those within them.
+    ///
+    /// # Errors
+    /// What leaves it to be finished later; what is told of single paths is no error.
+    pub(super) fn make_folders(&mut self, tasks: &mut [Task], syncer: &mut Syncer<'_, '_>) -> Outcome<()> {
+        let is_missing = |task: &Task| {
+            let is_open = task.number.is_some() && task.verdict.is_none() && task.mode.is_none();
+            is_open && task.folder_modes().1.is_some()
+        };
+        let missing = (0..tasks.len()).filter(|at| is_missing(&tasks[*at]));
+        let mut levels: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for at in missing {
+            levels.entry(tasks[at].path.components().count()).or_default().push(at);
+        }
+        for level in levels.into_values() {
+            let mut is_any_made = false;
+            for at in level {
+                self.make_missing(&mut tasks[at]);
+                is_any_made |= tasks[at].mode.is_some();
             }
+            // A disk that lost its name, and not what came into it, would have that under the name of a draft.
+            if is_any_made {
+                self.sync_folders(syncer)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn make_missing(&mut self, task: &mut Task) {
+        let Some(after) = task.folder_modes().1 else { return };
+        let Some(folder) = self.parent(task) else { return };
+        match walk::look(self.hands, &folder, task.name()) {
+            Ok(None) if task.before.is_none() || task.cleared => {
+                self.make_folder(task, &folder, after | WORK);
+            }
+            Ok(Some(seen))
+                if walk::is_folded(self.hands, &folder, task.name(), &seen).is_ok_and(|folded| folded) =>
+            {
+                task.leave(LeftWhy::Folded);
+            }
+            Ok(_) => task.leave(LeftWhy::ChangedMeanwhile),
+            Err(error) => task.leave(why(&error)),
         }
     }
 
     /// Makes a folder under a name of its own first: whatever stands at the path with these permissions is then whole.
     fn make_folder(&mut self, task: &mut Task, folder: &Open, mode: u16) {
         let draft = task.draft(&self.prefix);
-        let made = self.hands.make_folder(folder.as_fd(), &draft).and_then(|()| {
-            self.hands.set_folder_mode(folder.as_fd(), &draft, mode)?;
+        let made = self.hands.make_folder(folder.as_fd(), &draft, mode).and_then(|()| {
+            // The process may hide some of them.
+            if self.hands.look(folder.as_fd(), &draft)?.mode != mode {
+                self.hands.set_folder_mode(folder.as_fd(), &draft, mode)?;
+                durable::sync(self.hands, self.hands.enter(folder.as_fd(), &draft)?.as_fd())?;
+            }
             self.hands.put(folder.as_fd(), &draft, task.name())
         });
         match made {

@@ -89,8 +89,8 @@ pub(super) trait Hands: Debug + Sync {
     fn set_mode(&self, file: BorrowedFd<'_>, mode: u16) -> io::Result<()>;
     /// Makes a file with its permissions, or the entries of a folder, durable.
     fn sync(&self, file: BorrowedFd<'_>) -> io::Result<()>;
-    /// Makes a folder for its owner alone.
-    fn make_folder(&self, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()>;
+    /// Makes a folder with these permissions, or with those of them that the process does not hide.
+    fn make_folder(&self, folder: BorrowedFd<'_>, name: &OsStr, mode: u16) -> io::Result<()>;
     fn make_link(&self, folder: BorrowedFd<'_>, name: &OsStr, target: &OsStr) -> io::Result<()>;
     /// Sets the permissions of a folder in a folder.
     fn set_folder_mode(&self, folder: BorrowedFd<'_>, name: &OsStr, mode: u16) -> io::Result<()>;
@@ -179,8 +179,8 @@ impl Hands for Real {
         Ok(fs::fsync(file)?)
     }
 
-    fn make_folder(&self, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
-        Ok(fs::mkdirat(folder, name, mode(0o700))?)
+    fn make_folder(&self, folder: BorrowedFd<'_>, name: &OsStr, bits: u16) -> io::Result<()> {
+        Ok(fs::mkdirat(folder, name, mode(bits))?)
     }
 
     fn make_link(&self, folder: BorrowedFd<'_>, name: &OsStr, target: &OsStr) -> io::Result<()> {

@@ -5,5 +5,7 @@ mod crashes;
 mod faulty;
 mod forged;
 mod model;
+mod platter;
+mod power;
 mod random;
 mod world;

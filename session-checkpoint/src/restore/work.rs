@@ -73,7 +73,7 @@ impl Work<'_> {
             }
         }
         self.walker.close();
-        self.make_folders(&mut tasks);
+        self.make_folders(&mut tasks, syncer)?;
         self.put_leaves(&mut tasks, syncer)?;
         self.walker.close();
         self.settle_folders(&mut tasks);

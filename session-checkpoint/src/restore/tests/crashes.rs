@@ -1,6 +1,6 @@
 //! Every system call of a restore is the last of its process once, and fails once.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::io::Errno;
 use session_core::{CheckpointId, LeftWhy, Restored};
@@ -8,15 +8,16 @@ use session_core::{CheckpointId, LeftWhy, Restored};
 use super::faulty::{Fault, Faulty};
 use super::model::{Model, Thing, differing, file, link, model};
 use super::world::World;
+use crate::restore::hands::Hands;
 
 /// Two trees, and what is not as in the first of them when it is put back to the second.
-struct Scene {
+pub(super) struct Scene {
     from: Model,
     to: Model,
-    meanwhile: Model,
+    pub(super) meanwhile: Model,
 }
 
-fn scenes() -> Vec<Scene> {
+pub(super) fn scenes() -> Vec<Scene> {
     let folder = Thing::Folder;
     let scene = |from: &[(&str, Thing)], to: &[(&str, Thing)], meanwhile: &[(&str, Thing)]| {
         let (from, to) = (model(from), model(to));
@@ -64,32 +65,33 @@ fn scenes() -> Vec<Scene> {
         // Something is new in a folder that is to go, and something was changed.
         scene(
             &[("d", folder(0o555)), ("d/a", file(0o644, "a")), ("e", file(0o644, "e")), ("f", link("e"))],
-            &[("f", folder(0o750)), ("f/a", file(0o644, "a"))],
+            // Whoever makes folders mostly hides some of all permissions.
+            &[("f", folder(0o750)), ("f/a", file(0o644, "a")), ("g", folder(0o777))],
             &[("d/mine", file(0o600, "mine")), ("e", file(0o644, "changed"))],
         ),
     ]
 }
 
 /// What was left on purpose, not for an error of the system.
-fn on_purpose(restored: &Restored) -> Vec<(PathBuf, LeftWhy)> {
+pub(super) fn on_purpose(restored: &Restored) -> Vec<(PathBuf, LeftWhy)> {
     restored.left.iter().map(|left| (left.path.clone(), left.why.clone())).collect()
 }
 
-struct Stage {
-    world: World,
-    scene: Scene,
+pub(super) struct Stage {
+    pub(super) world: World,
+    pub(super) scene: Scene,
     ids: (CheckpointId, CheckpointId),
     paths: Vec<PathBuf>,
     /// What is there in the end, and what is told then.
-    end: Model,
-    left: Vec<(PathBuf, LeftWhy)>,
-    calls: usize,
+    pub(super) end: Model,
+    pub(super) left: Vec<(PathBuf, LeftWhy)>,
+    pub(super) calls: usize,
     /// The first of them that comes after it was written down; those before only look.
-    begins: usize,
+    pub(super) begins: usize,
 }
 
 impl Stage {
-    fn of(scene: Scene) -> Self {
+    pub(super) fn of(scene: Scene) -> Self {
         let world = World::new();
         let ids = (world.keep(&scene.from), world.keep(&scene.to));
         let paths = differing(&scene.from, &scene.to);
@@ -115,7 +117,11 @@ impl Stage {
 
     /// The restore, cut off or failing.
     fn restore(&self, hands: &Faulty) -> Option<crate::trouble::Outcome<Restored>> {
-        hands.run(|hands| self.world.restore_by(hands, self.ids.0, self.ids.1, &self.paths))
+        hands.run(|hands| self.restore_by(hands))
+    }
+
+    pub(super) fn restore_by(&self, hands: &dyn Hands) -> crate::trouble::Outcome<Restored> {
+        self.world.restore_by(hands, self.ids.0, self.ids.1, &self.paths)
     }
 
     /// Whatever is no path of the restore is as it was, and nothing else is there.
@@ -126,7 +132,7 @@ impl Stage {
         }
     }
 
-    fn check_end(&self, how: &str) {
+    pub(super) fn check_end(&self, how: &str) {
         assert_eq!(self.world.read(), self.end, "{how}");
         assert_eq!(self.world.rows(), 0, "{how}");
     }
@@ -233,7 +239,6 @@ fn whatever_call_of_the_recovery_fails_the_next_one_finishes() {
     }
 }
 
-/// Every path is in one of the two states, and told if it is not in the one that was asked for.
 /// It was not begun: its caller may say that nothing was touched.
 #[test]
 fn where_what_another_one_left_cannot_be_finished_the_next_is_not_cut_off() {
@@ -246,6 +251,7 @@ fn where_what_another_one_left_cannot_be_finished_the_next_is_not_cut_off() {
     }
 }
 
+/// Every path is in one of the two states, and told if it is not in the one that was asked for.
 fn check_told(stage: &Stage, restored: &Restored, fault: Fault) {
     let now = stage.world.read();
     for path in &stage.paths {
@@ -275,22 +281,4 @@ fn kind(thing: Option<&Thing>) -> u8 {
         Some(Thing::Folder(_)) => 3,
         Some(Thing::Special) => 4,
     }
-}
-
-/// What is put is durable before it is put, and what was put before the restore is ended.
-#[test]
-fn nothing_is_put_before_it_is_durable() {
-    let from = model(&[("a", file(0o644, "now")), ("d", Thing::Folder(0o755)), ("d/b", file(0o644, "now"))]);
-    let to = model(&[("a", file(0o644, "then")), ("d", Thing::Folder(0o755)), ("d/b", file(0o644, "then"))]);
-    let world = World::new();
-    let ids = (world.keep(&from), world.keep(&to));
-    world.build(&from);
-    let hands = Faulty::new(Fault::Never);
-    world.restore_by(&hands, ids.0, ids.1, &differing(&from, &to)).unwrap();
-    let calls = hands.calls.lock().unwrap();
-    let at = |what: &str| calls.iter().position(|call| call == what).unwrap();
-    let syncs = |calls: &[String]| calls.iter().filter(|call| *call == "sync").count();
-    assert_eq!(syncs(&calls[..at("replace a")]), 2);
-    assert_eq!(syncs(&calls[at("replace b")..]), 2);
-    assert!(world.root.join(Path::new("d/b")).exists());
 }

@@ -170,8 +170,8 @@ impl Hands for Faulty {
         self.call("sync".to_owned(), |_| Ok(()))
     }
 
-    fn make_folder(&self, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
-        self.call(named("make_folder", name), |_| Real.make_folder(folder, name))
+    fn make_folder(&self, folder: BorrowedFd<'_>, name: &OsStr, mode: u16) -> io::Result<()> {
+        self.call(named("make_folder", name), |_| Real.make_folder(folder, name, mode))
     }
 
     fn make_link(&self, folder: BorrowedFd<'_>, name: &OsStr, target: &OsStr) -> io::Result<()> {

@@ -9,6 +9,7 @@ use session_core::Restored;
 
 use super::faulty::{Fault, Faulty};
 use super::model::{Model, Thing, differing, model};
+use super::platter::Platter;
 use super::world::World;
 
 /// Something that happens to a tree.
@@ -129,7 +130,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_tree_is_put_back_to_any_other(first in edits(20), second in edits(12), third in edits(6), end in 0..400_usize) {
+    fn any_tree_is_put_back_to_any_other(first in edits(20), second in edits(12), third in edits(6), end in 0..400_usize, kept in any::<u64>()) {
         let from = edited(&model(&[]), &first);
         let to = edited(&from, &second);
         let meanwhile = edited(&from, &third);
@@ -165,7 +166,20 @@ proptest! {
             let recovered = world.recover_by(&Faulty::new(Fault::Never)).unwrap();
             match recovered.first() {
                 // It had only looked.
-                None => prop_assert_eq!(world.read(), meanwhile),
+                None => prop_assert_eq!(world.read(), meanwhile.clone()),
+                Some(recovered) => check(&from, &to, &meanwhile, &world.read(), &recovered.restored, true),
+            }
+            prop_assert_eq!(world.rows(), 0);
+
+            // And the power with it.
+            world.build(&meanwhile);
+            let hands = Faulty::new(Fault::Ends(at));
+            let platter = Platter::new(&hands, &world.root, &meanwhile);
+            prop_assert!(hands.run(|_| world.restore_by(&platter, a, b, &paths)).is_none());
+            let left = platter.into_state().after(|change| kept.rotate_right((change % 64) as u32) & 1 == 1);
+            world.build(&left);
+            match world.recover_by(&Faulty::new(Fault::Never)).unwrap().first() {
+                None => prop_assert_eq!(left, meanwhile),
                 Some(recovered) => check(&from, &to, &meanwhile, &world.read(), &recovered.restored, true),
             }
             prop_assert_eq!(world.rows(), 0);

@@ -102,11 +102,30 @@ impl World {
         recover_by(hands, &self.checkpoints, &self.tree)
     }
 
+    pub(super) fn notes(&self) -> Vec<Note> {
+        let db = self.checkpoints.open(&self.tree).unwrap();
+        let mut select = db.prepare("SELECT id, root, data FROM restore ORDER BY id").unwrap();
+        let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
+        rows.map(Result::unwrap).collect()
+    }
+
+    /// Makes these the notes that there are.
+    pub(super) fn set_notes(&self, notes: &[Note]) {
+        let db = self.checkpoints.open(&self.tree).unwrap();
+        db.execute("DELETE FROM restore", []).unwrap();
+        for note in notes {
+            db.execute("INSERT INTO restore (id, root, data) VALUES (?1, ?2, ?3)", note.clone()).unwrap();
+        }
+    }
+
     /// How many restores were begun and not ended.
     pub(super) fn rows(&self) -> usize {
         journal::all(&self.checkpoints.open(&self.tree).unwrap(), &self.root).unwrap().len()
     }
 }
+
+/// The note of a restore that was begun, as it is kept.
+pub(super) type Note = (i64, Vec<u8>, Vec<u8>);
 
 pub(super) fn left(restored: &Restored) -> Vec<(&Path, LeftWhy)> {
     restored.left.iter().map(|left| (left.path.as_path(), left.why.clone())).collect()
