@@ -20,7 +20,7 @@ use crate::place::Tree;
 use crate::pool::{Lent, Pool};
 use crate::rules::KnownLists;
 use crate::trouble::{Outcome, Trouble};
-use crate::{diff, forget, health, limits, object, restore, take, tree};
+use crate::{diff, forget, health, hidden, limits, object, restore, take, tree};
 
 /// The folder below a store's base, and the one within it.
 const ROOT: &str = ".agent-sessions";
@@ -301,6 +301,21 @@ impl Checkpointer for FsCheckpoints {
             let (db, from) = this.holding(&key, from)?;
             let to = database::kept(&db, &key, to)?.ok_or(Trouble::NotFound)?;
             diff::between(&db, &from, &to)
+        };
+        self.blocking("compare", &self.folder, work).await
+    }
+
+    async fn hidden(
+        &self,
+        key: &SessionKey,
+        of: CheckpointId,
+        by: CheckpointId,
+    ) -> Result<Vec<PathBuf>, CheckpointError> {
+        let key = key.clone();
+        let work = move |this: &Self| {
+            let (db, of) = this.holding(&key, of)?;
+            let by = database::kept(&db, &key, by)?.ok_or(Trouble::NotFound)?;
+            hidden::between(&db, &of, &by)
         };
         self.blocking("compare", &self.folder, work).await
     }

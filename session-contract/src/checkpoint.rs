@@ -217,8 +217,8 @@ macro_rules! __checkpoint_cases {
             kinds: modes_come_back, a_change_of_mode_is_told, setuid_stays_off, links_come_back_as_links,
                 what_stands_at_a_path_changes_its_kind;
             left_out: what_is_no_file_is_named, what_is_too_large_is_named, what_may_not_be_read_is_named,
-                what_is_ignored_is_named, a_nested_repository_is_covered, the_store_is_not_covered,
-                a_home_is_refused;
+                what_is_ignored_is_named, what_is_left_out_by_now_is_told, a_nested_repository_is_covered,
+                the_store_is_not_covered, a_home_is_refused;
             paths: only_the_given_paths_are_touched, a_hard_link_keeps_its_content, nothing_goes_through_a_link,
                 nothing_outside_is_touched, every_path_is_told;
             meanwhile: what_changed_meanwhile_is_left, what_is_there_already_is_done,

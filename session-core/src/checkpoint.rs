@@ -262,7 +262,7 @@ pub struct Dropped {
 /// # Contract
 /// 1. A checkpoint covers every file, folder and link of the tree, with content and permissions, by whatever made them; what
 ///    it leaves out it names.
-/// 2. Nothing outside of the checkpointer's own store is written by `take`, `list`, `diff`, `read` and `forget`: no file of the
+/// 2. Nothing outside of the checkpointer's own store is written by `take`, `list`, `diff`, `hidden`, `read` and `forget`: no file of the
 ///    tree, nothing in a `.git`. No program is started, and none of the tree's hooks and filters run.
 /// 3. A checkpoint is all or nothing: after a crash it is there whole, or it is not listed. One that was damaged since is listed
 ///    as such, and stops no other.
@@ -305,6 +305,18 @@ pub trait Checkpointer: Debug + Send + Sync + 'static {
         from: CheckpointId,
         to: CheckpointId,
     ) -> Result<Vec<Change>, CheckpointError>;
+
+    /// The paths at which something stands in one checkpoint and that another one of the same tree leaves out, in the order of
+    /// paths: no difference tells of them, nor of what lies below.
+    ///
+    /// # Errors
+    /// [`CheckpointError`] when one of them is not there, is damaged, or is of another tree.
+    async fn hidden(
+        &self,
+        key: &SessionKey,
+        of: CheckpointId,
+        by: CheckpointId,
+    ) -> Result<Vec<PathBuf>, CheckpointError>;
 
     /// The content of a file, or the target of a link, in a checkpoint, at most so many bytes of it. `None`: it is not there, or is
     /// a folder.

@@ -61,6 +61,23 @@ fn swallowing_a_disk_is_not_possible() {
     assert_eq!((taken.files, taken.bytes), (1, 1));
 }
 
+/// A checkpoint names no more than so many of what it leaves out; all that stood there is told all the same.
+#[test]
+fn all_that_is_left_out_by_now_is_told_however_many() {
+    let world = World::new();
+    let names = 0..session_core::Checkpoint::LEFT_OUT_SHOWN + 10;
+    names.clone().for_each(|n| world.write(&format!("d/{n}"), "x"));
+    let checkpoints = limited(&world, |limits| limits.file_bytes = 1);
+    let first = take(&checkpoints, &key("a"), &world.tree, None).unwrap();
+    names.clone().for_each(|n| world.write(&format!("d/{n}"), "xx"));
+    world.write("d/new", "xx");
+    let second = take(&checkpoints, &key("a"), &world.tree, None).unwrap();
+    assert_eq!(second.left_out.len(), session_core::Checkpoint::LEFT_OUT_SHOWN);
+    let hidden = block(checkpoints.hidden(&key("a"), first.id, second.id)).unwrap();
+    assert_eq!(hidden.len(), names.len());
+    assert!(hidden.is_sorted() && !hidden.contains(&"d/new".into()));
+}
+
 #[test]
 fn none_is_taken_of_a_root_a_home_or_the_store() {
     let world = World::with_repository();

@@ -8,7 +8,7 @@ use session_core::error::CheckpointErrorKind;
 use session_core::{LeftOutWhy, PathText};
 
 use super::Subject;
-use super::stage::{Taken, key, kind, label, new_id};
+use super::stage::{Taken, answer, key, kind, label, new_id};
 use super::tree::sure;
 
 /// Why a path is left out: by its own name, or by that of a folder above it.
@@ -71,7 +71,7 @@ pub(super) fn what_is_too_large_is_named(subject: &Subject) {
             folder: &work.0,
             changed: None,
         };
-        let checkpoint = super::stage::answer(at.engine().take(&order).await);
+        let checkpoint = answer(at.engine().take(&order).await);
         sure(fs::rename(work.at("large"), &large), &large);
         sure(fs::rename(work.at("just"), &just), &just);
         let first = Taken { id: checkpoint.id, tree: work.tree(), checkpoint };
@@ -101,6 +101,31 @@ pub(super) fn what_may_not_be_read_is_named(subject: &Subject) {
         }
         at.back(&key, &work, &first).await;
         assert_eq!(work.mode("closed"), 0);
+    });
+}
+
+/// What stood where something stands by now that is not covered is told, file, link or folder, and nothing else.
+pub(super) fn what_is_left_out_by_now_is_told(subject: &Subject) {
+    subject.every(async |at| {
+        let (work, key) = (at.work(), key("a"));
+        for path in ["a", "folder/in/it", "folder/x", "gone", "stays/x"] {
+            work.write(path, path);
+        }
+        work.link("link", "a");
+        assert!(work.shell("mkfifo pipe", &[]), "no pipe");
+        let first = at.take(&work, &key).await;
+        for path in ["a", "folder", "gone", "link"] {
+            work.remove(path);
+        }
+        assert!(work.shell("mkfifo a folder link new stays/new", &[]), "no pipe");
+        let second = at.take(&work, &key).await;
+        let told = answer(at.engine().hidden(&key, first.id, second.id).await);
+        assert_eq!(told, ["a", "folder", "link"].map(Path::new));
+        for (of, by) in [(&second, &first), (&first, &first), (&second, &second)] {
+            assert_eq!(answer(at.engine().hidden(&key, of.id, by.id).await), [Path::new(""); 0]);
+        }
+        let unknown = at.engine().hidden(&key, first.id, new_id()).await;
+        assert_eq!(kind(unknown), CheckpointErrorKind::NotFound);
     });
 }
 

@@ -23,6 +23,9 @@ pub(crate) struct Inner {
     /// Where that happens, nothing can be finished until the test says so.
     pub(crate) dies: bool,
     journal: Vec<(PathBuf, Recovered, Vec<PathBuf>)>,
+    /// At this moment no checkpoint can be taken; or who takes one dies.
+    pub(crate) fails_at: Option<Moment>,
+    pub(crate) stalls_at: Option<Moment>,
     /// What is beside what is covered.
     pub(crate) left_out: Vec<LeftOut>,
 }
@@ -133,6 +136,13 @@ impl Checkpointer for Shelf {
     }
     async fn take(&self, order: &TakeOrder<'_>) -> Result<Checkpoint, CheckpointError> {
         self.check("take")?;
+        let moment = Some(order.label.moment);
+        if self.inner().stalls_at == moment {
+            std::future::pending::<()>().await;
+        }
+        if self.inner().fails_at == moment {
+            return Err(CheckpointError::new(CheckpointErrorKind::NoRoom, "take", "/shelf"));
+        }
         self.recover(order.folder).await?;
         let mut inner = self.inner();
         let tree = inner.trees.get(order.folder).cloned().unwrap_or_default();
@@ -155,7 +165,26 @@ impl Checkpointer for Shelf {
         to: CheckpointId,
     ) -> Result<Vec<Change>, CheckpointError> {
         self.check("diff")?;
-        Ok(diff(&self.state(key, from)?, &self.state(key, to)?))
+        let mut changes = diff(&self.state(key, from)?, &self.state(key, to)?);
+        let inner = self.inner();
+        let both = inner.kept.iter().map(|(kept, _)| kept).filter(|kept| [from, to].contains(&kept.id));
+        let left_out: Vec<_> =
+            both.flat_map(|kept| &kept.left_out).filter_map(|one| one.path.as_path()).collect();
+        changes.retain(|change| !left_out.iter().any(|path| change.path.starts_with(path)));
+        Ok(changes)
+    }
+    async fn hidden(
+        &self,
+        key: &SessionKey,
+        of: CheckpointId,
+        by: CheckpointId,
+    ) -> Result<Vec<PathBuf>, CheckpointError> {
+        self.check("hidden")?;
+        let tree = self.state(key, of)?;
+        let inner = self.inner();
+        let by = inner.kept.iter().find(|(kept, _)| kept.id == by).map(|(kept, _)| kept);
+        let paths = by.into_iter().flat_map(|by| &by.left_out).filter_map(|left| left.path.as_path());
+        Ok(paths.filter(|path| tree.contains_key(*path)).map(Path::to_owned).collect())
     }
     async fn read(
         &self,

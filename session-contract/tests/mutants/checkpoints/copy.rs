@@ -261,6 +261,24 @@ impl Checkpointer for CopyCheckpointer {
         Ok(changes)
     }
 
+    async fn hidden(&self, key: &SessionKey, of: CheckpointId, by: CheckpointId) -> Result<Vec<PathBuf>> {
+        let [state, _] = self.both(key, of, by)?;
+        let by = self.load(key, by)?.0;
+        let stands = |path: &&Path| {
+            let entry = state.get(*path);
+            entry.is_some_and(|e| e.kind != NodeKind::Folder || !self.is(Flaw::HidesFolders))
+        };
+        let mut paths: Vec<PathBuf> = by
+            .left_out
+            .iter()
+            .filter_map(|left| left.path.as_path())
+            .filter(stands)
+            .map(Path::to_owned)
+            .collect();
+        paths.sort();
+        Ok(paths)
+    }
+
     async fn read(
         &self,
         key: &SessionKey,

@@ -62,6 +62,7 @@ flaws! {
     ReadsFolders = "reads a folder as an empty file", a_content_is_read_as_it_was;
     NamesTopsAlone = "names a folder for all that went with it", a_diff_tells_what_changed;
     DiffsBackwards = "takes from for to", a_diff_tells_what_changed;
+    HidesFolders = "tells of no folder that is left out by now", what_is_left_out_by_now_is_told;
     ListsNewestFirst = "lists the newest first", a_list_is_in_order;
     ForgetsOnReopen = "forgets when it is opened again", what_was_taken_is_there_again;
     UsesIdsAgain = "writes over a checkpoint of the same id", an_id_is_never_used_again;
