@@ -230,6 +230,9 @@ pub struct SessionRecord {
     /// A rewind that is at its files, or was cut off before the conversation went back, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewinding: Option<Rewinding>,
+    /// Rewinds that came to their end and may have no checkpoint there that says so, oldest first: their prompts are taken back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub went_back: Vec<RunId>,
     /// How the last run went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<LastRun>,
@@ -249,7 +252,7 @@ pub struct SessionRecord {
 }
 
 impl SessionRecord {
-    /// How many former sessions are kept, and how many marks.
+    /// How many former sessions are kept, and how many marks and rewinds.
     pub const PAST_LIMIT: usize = 64;
 
     /// An empty record.
@@ -266,6 +269,7 @@ impl SessionRecord {
             totals: Totals::default(),
             in_flight: None,
             rewinding: None,
+            went_back: Vec::new(),
             last_run: None,
             preamble: None,
             seed: None,

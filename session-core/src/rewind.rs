@@ -174,10 +174,13 @@ pub enum ConversationPlan {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Apart {
-    /// The conversation still tells of prompts whose files went back.
+    /// The conversation stays as it is while the files of prompts go back, or come back.
     ConversationStays {
-        /// So many.
+        /// Of the prompts whose files go back, it may still tell of so many: those that it does not hold, as far as anybody can
+        /// tell, are not counted. One whose run failed before its session kept it is such a one.
         prompts: usize,
+        /// Of the prompts whose files come back, it may not know so many: those that it is known to hold are not counted.
+        lacks: usize,
     },
     /// The files still show what prompts did that the conversation does not know any more.
     FilesStay {

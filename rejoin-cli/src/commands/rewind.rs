@@ -322,9 +322,16 @@ fn not_covered(left_out: &[LeftOut], count: u64, out: &mut Output) -> Result<(),
 
 fn apart(apart: Option<Apart>, out: &mut Output) -> Result<(), Failure> {
     match apart {
-        Some(Apart::ConversationStays { prompts }) => {
-            let prompts = plain::number(prompts as u64, "prompt");
-            out.line(&format!("the conversation still tells of {prompts} whose files go back"))
+        Some(Apart::ConversationStays { prompts, lacks }) => {
+            if prompts > 0 {
+                let prompts = plain::number(prompts as u64, "prompt");
+                out.line(&format!("the conversation may still tell of {prompts} whose files go back"))?;
+            }
+            if lacks > 0 {
+                let lacks = plain::number(lacks as u64, "prompt");
+                out.line(&format!("the conversation may not know {lacks} whose files come back"))?;
+            }
+            Ok(())
         }
         Some(Apart::FilesStay { paths }) => {
             let paths = plain::number(paths as u64, "path");

@@ -17,7 +17,7 @@ pub enum Moment {
     BeforeRewind,
     /// After that rewind.
     AfterRewind,
-    /// When somebody asked for it.
+    /// When somebody asked for it. With the step of a rewind: after its files, where its conversation could not go back.
     Asked,
 }
 

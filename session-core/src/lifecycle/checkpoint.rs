@@ -89,8 +89,16 @@ impl Lifecycle {
             scene.warnings.push(Warning::NotCheckpointed("another runner has the key".to_owned()));
             return;
         }
-        let label =
-            Label { spot: last.spot.clone(), ..Label::new(job.key.clone(), job.run, Moment::AfterRun) };
+        let spot = match &last.spot {
+            // Nothing was concluded from its session; yet its prompt may be in there.
+            Some(spot) if last.did_nothing() && !last.is_fork => {
+                let state_dir = scene.state_dir.clone();
+                let look = self.inspect(job, scene, &spot.native_id, state_dir).await;
+                spot_of(&spot.native_id, look.as_ref())
+            }
+            spot => spot.clone(),
+        };
+        let label = Label { spot, ..Label::new(job.key.clone(), job.run, Moment::AfterRun) };
         let taken = self.take(checkpointer.as_ref(), &label, scene.folder()).await;
         scene.warnings.extend(taken.err());
     }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::error::{RunError, StoreError, StoreErrorKind};
 use crate::{
-    Binding, Candidate, Guard, Holder, Lease, Recorded, Saved, SessionKey, SessionRecord, Timestamp, codec,
+    Binding, Candidate, Guard, Holder, Lease, Recorded, RunId, Saved, SessionKey, SessionRecord, Timestamp,
+    codec,
 };
 
 use super::Lifecycle;
@@ -80,6 +81,14 @@ impl Kept {
         let record = &mut self.record;
         record.updated_at = now;
         self.changed = true;
+    }
+
+    /// Notes the rewinds that came to their end, whatever becomes of the checkpoint after the last one. A key that has no record
+    /// gets none for that.
+    pub(super) fn note_rewinds(&mut self, steps: Vec<RunId>, now: Timestamp) {
+        self.record.went_back = steps;
+        self.record.updated_at = now;
+        self.changed |= self.guard != Guard::Absent;
     }
 
     /// Puts aside what a dead runner began beside the session in force: the next run would take it up.

@@ -1,5 +1,6 @@
 //! Going back: look, plan, checkpoint, branch, restore, record, checkpoint, audit.
 
+mod apart;
 mod finish;
 mod foresee;
 mod grounds;
@@ -12,9 +13,9 @@ use std::path::{Path, PathBuf};
 use crate::decide::files_plan;
 use crate::error::{CheckpointErrorKind, RewindError};
 use crate::{
-    Apart, Checkpoint, CheckpointId, Checkpointer, Conflicts, ConversationPlan, FilesPlan, Health, Label,
-    LeftOut, LeftPath, LeftWhy, Moment, PathText, Prompted, RestoreOrder, Restored, RewindMode,
-    RewindRequest, RewindTo, Rewinding, Rewound, RunId, SessionKey, Warning,
+    Checkpoint, CheckpointId, Checkpointer, Conflicts, ConversationPlan, FilesPlan, Health, Label, LeftPath,
+    LeftWhy, Moment, PathText, Prompted, RestoreOrder, Restored, RewindMode, RewindRequest, RewindTo,
+    Rewinding, Rewound, RunId, SessionKey, Warning,
 };
 
 use super::Lifecycle;
@@ -110,7 +111,7 @@ impl Lifecycle {
         if let ConversationPlan::Unsupported(why) = course.talk.plan {
             return Err(RewindError::Unsupported { why });
         }
-        let before = self.mark(&course, Moment::BeforeRewind).await?;
+        let before = self.mark(&course, Moment::BeforeRewind, Some(course.target.id)).await?;
         match self.carry_back(course, &before, warnings).await {
             Ok(rewound) => Ok(rewound),
             Err(error) => {
@@ -133,7 +134,7 @@ impl Lifecycle {
         let mut checkpoints = checkpointer.list(wish.key).await.map_err(RewindError::Checkpoint)?;
         // Whoever looks may drop it before we come to it.
         checkpoints.retain(|checkpoint| !checkpoint.label.is_look());
-        let trail = Trail { checkpoints };
+        let trail = Trail { checkpoints, went_back: kept.record.went_back.clone() };
         let target = target_of(&wish, &trail, &root)?.clone();
         if target.root != root {
             let (checkpoint, here) = (target.root.to_string(), root.to_string());
@@ -151,9 +152,13 @@ impl Lifecycle {
     }
 
     /// Takes the checkpoint of the present state.
-    async fn mark(&self, course: &Course<'_>, moment: Moment) -> Result<Checkpoint, RewindError> {
+    async fn mark(
+        &self,
+        course: &Course<'_>,
+        moment: Moment,
+        back_to: Option<CheckpointId>,
+    ) -> Result<Checkpoint, RewindError> {
         let spot = self.present_spot(&course.grounds, &course.kept.record).await;
-        let back_to = (moment != Moment::AfterRewind).then_some(course.target.id);
         let waits = course.kept.record.preamble.clone().filter(|_| moment == Moment::BeforeRewind);
         let label =
             Label { spot, back_to, waits, ..Label::new(course.wish.key.clone(), course.step, moment) };
@@ -169,6 +174,8 @@ impl Lifecycle {
         mut warnings: Vec<Warning>,
     ) -> Result<Rewound, RewindError> {
         let files = course.files_plan(before.id).await?;
+        let hidden = course.hidden(before.id).await?;
+        let apart = course.apart(&files, before.label.spot.as_ref());
         let (order, made) = match (&course.talk.plan, &course.talk.of) {
             (ConversationPlan::Branch { .. }, Some((of, keep))) => {
                 let order = self.branch_order(&course.grounds, of, keep);
@@ -187,7 +194,7 @@ impl Lifecycle {
             Err(error) => Err(error),
         };
         let restored = match restored {
-            Ok(restored) => PutBack { hidden: course.hidden(before).await, ..restored },
+            Ok(restored) => PutBack { hidden, ..restored },
             Err(error) => {
                 self.withdraw(&mut course.kept).await;
                 if let (Some(order), Some(branch)) = (order, &made) {
@@ -211,6 +218,7 @@ impl Lifecycle {
             course.kept.put_rival_aside(word, self.host.now());
         }
         warnings.extend(put_to_wait(&mut course.kept, waits));
+        course.kept.note_rewinds(course.trail.with_end(course.step), self.host.now());
         let recorded = self.write(&mut course.kept).await;
         if !recorded.is_saved() {
             course.kept.record = was;
@@ -219,8 +227,17 @@ impl Lifecycle {
                 self.prune(&course.grounds, order, branch).await;
             }
         }
-        let finish =
-            Finish { word, undo: before.id, files, restored, made, session_before, recorded, warnings };
+        let finish = Finish {
+            word,
+            undo: before.id,
+            files,
+            apart,
+            restored,
+            made,
+            session_before,
+            recorded,
+            warnings,
+        };
         Ok(self.finish_rewind(course, finish).await)
     }
 
@@ -306,30 +323,14 @@ impl Course<'_> {
         })
     }
 
-    /// The files and links of the target at whose paths something stands that the present state does not cover. No difference
-    /// tells of those.
-    async fn hidden(&self, before: &Checkpoint) -> Vec<LeftPath> {
-        let mut hidden = Vec::new();
-        let is_news = |one: &&LeftOut| !self.target.left_out.iter().any(|other| other.path == one.path);
-        for one in before.left_out.iter().filter(is_news).filter(|_| self.wish.mode.takes_files()) {
-            let Some(path) = one.path.as_path() else { continue };
-            let then = self.checkpointer.read(self.wish.key, self.target.id, path, 0).await;
-            if let Ok(Some(_)) = then {
-                hidden.push(LeftPath { path: path.to_owned(), why: LeftWhy::NotCovered });
-            }
+    /// What of the target stays as it is, as what stands at its path now is not covered. No difference tells of it.
+    async fn hidden(&self, before: CheckpointId) -> Result<Vec<LeftPath>, RewindError> {
+        if !self.wish.mode.takes_files() {
+            return Ok(Vec::new());
         }
-        hidden
-    }
-
-    /// What goes apart.
-    fn apart(&self, files: &FilesPlan) -> Option<Apart> {
-        let prompts = self.dropped.len() + self.regained.len();
-        let paths = files.restore.len() + files.conflicts.len();
-        match self.wish.mode {
-            RewindMode::Files if prompts > 0 => Some(Apart::ConversationStays { prompts }),
-            RewindMode::Conversation if paths > 0 => Some(Apart::FilesStay { paths }),
-            RewindMode::Files | RewindMode::Conversation | RewindMode::Both => None,
-        }
+        let hidden = self.checkpointer.hidden(self.wish.key, self.target.id, before).await;
+        let left = |path| LeftPath { path, why: LeftWhy::NotCovered };
+        Ok(hidden.map_err(RewindError::Checkpoint)?.into_iter().map(left).collect())
     }
 }
 

@@ -38,6 +38,11 @@ impl Tried {
         self.evidence.observation.activity()
     }
 
+    /// Whether it failed before it did anything, as far as the agent told.
+    pub(super) fn did_nothing(&self) -> bool {
+        self.verdict != Verdict::Completed && self.activity() == Activity::None
+    }
+
     pub(super) const fn facts(&self, patience: Patience) -> AttemptFacts {
         AttemptFacts {
             policy: self.policy,

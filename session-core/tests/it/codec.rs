@@ -55,6 +55,17 @@ fn fields_of_a_later_version_survive_a_round_trip() {
 }
 
 #[test]
+fn a_record_of_before_knows_no_rewind_and_says_so_by_nothing() {
+    let mut record_of_now = sample();
+    let plain: serde_json::Value = serde_json::from_slice(encode(&record_of_now).as_bytes()).unwrap();
+    assert!(plain["record"].get("went_back").is_none());
+    record_of_now.went_back = vec![session_core::RunId::new(uuid::Uuid::from_u128(7))];
+    assert_eq!(record(&encode(&record_of_now)), record_of_now);
+    let whole: serde_json::Value = serde_json::from_slice(encode(&record_of_now).as_bytes()).unwrap();
+    assert_eq!(whole["format"], plain["format"]);
+}
+
+#[test]
 fn a_newer_format_is_newer_whatever_it_holds() {
     for text in [
         r#"{"format":{"major":1,"minor":1},"record":{"anything":true}}"#,

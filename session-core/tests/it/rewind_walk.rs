@@ -17,8 +17,9 @@ enum Step {
     /// A prompt whose runner dies when all is done.
     Die(Vec<(u8, u8)>),
     ByHand(Vec<(u8, u8)>),
-    Rewind(u32, RewindMode, Conflicts),
-    Undo,
+    /// The last one: whether a checkpoint can be taken at its end.
+    Rewind(u32, RewindMode, Conflicts, bool),
+    Undo(bool),
     Clear,
 }
 
@@ -30,8 +31,9 @@ fn step() -> impl Strategy<Value = Step> {
         5 => edits().prop_map(Step::Run),
         1 => edits().prop_map(Step::Die),
         2 => edits().prop_map(Step::ByHand),
-        3 => (1..4_u32, mode, conflicts).prop_map(|(turns, mode, conflicts)| Step::Rewind(turns, mode, conflicts)),
-        2 => Just(Step::Undo),
+        3 => (1..4_u32, mode, conflicts, prop::bool::weighted(0.8))
+            .prop_map(|(turns, mode, conflicts, marked)| Step::Rewind(turns, mode, conflicts, marked)),
+        2 => prop::bool::weighted(0.8).prop_map(Step::Undo),
         1 => Just(Step::Clear),
     ]
 }
@@ -141,23 +143,27 @@ async fn walk(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 yard.lifecycle.clear(&key()).await.unwrap();
                 model.now.said.clear();
             }
-            Step::Rewind(turns, mode, conflicts) => {
+            Step::Rewind(turns, mode, conflicts, marked) => {
                 let wish = back(turns).mode(mode).conflicts(conflicts);
                 let Some(place) = model.now.live.len().checked_sub(turns as usize) else {
                     prop_assert!(yard.lifecycle.rewind(&wish).await.is_err());
                     continue;
                 };
                 let to = model.now.live[place];
+                yard.shelf.inner().fails_at = (!marked).then_some(Moment::AfterRewind);
                 compare(&yard, &mut model, (to, mode), &wish).await?;
+                model.dying = !marked;
             }
-            Step::Undo => {
+            Step::Undo(marked) => {
                 let Some(&to) = model.rewinds.last() else {
                     prop_assert!(yard.lifecycle.undo(&key(), Path::new("/w/demo")).await.is_err());
                     continue;
                 };
                 let foreseen = yard.lifecycle.foresee_undo(&key(), Path::new("/w/demo")).await.unwrap();
+                yard.shelf.inner().fails_at = (!marked).then_some(Moment::AfterRewind);
                 let undone = yard.undo().await;
                 settle(&yard, &mut model, (to, RewindMode::Both), (foreseen, undone)).await?;
+                model.dying = !marked;
             }
         }
         prop_assert_eq!(&yard.shelf.tree(), &model.now.tree);

@@ -1,5 +1,6 @@
 //! Going back: what comes of files and conversation, and what is told.
 
+mod apart;
 mod troubles;
 mod unended;
 
@@ -195,7 +196,7 @@ async fn br_129_a_step_is_tried_again_without_the_hidden_history() {
     );
     assert_eq!((yard.files(), yard.moments().await), (files, moments));
     let rewound = yard.lifecycle.rewind(&back(2).mode(RewindMode::Files)).await.unwrap();
-    assert_eq!(rewound.apart, Some(Apart::ConversationStays { prompts: 2 }));
+    assert_eq!(rewound.apart, Some(Apart::ConversationStays { prompts: 2, lacks: 0 }));
     assert_eq!(yard.files(), ["a=1"]);
 }
 
@@ -258,7 +259,7 @@ async fn one_half_goes_back_alone_and_says_so() {
     let files = yard.lifecycle.rewind(&back(1).mode(RewindMode::Files)).await.unwrap();
     assert_eq!(
         (files.outcome, files.apart),
-        (RewindOutcome::Done, Some(Apart::ConversationStays { prompts: 1 }))
+        (RewindOutcome::Done, Some(Apart::ConversationStays { prompts: 1, lacks: 0 }))
     );
     assert_eq!((yard.files(), yard.said().await.len()), (vec!["a=1".to_owned()], 2));
     assert_eq!(files.conversation, ConversationDone::Stays);

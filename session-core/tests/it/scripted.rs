@@ -77,6 +77,8 @@ pub(crate) enum Act {
     FailAfterKeeping(Verdict),
     /// Crashes after the turn was kept, without a word.
     KeepInSilence,
+    /// Fails like this after the turn was kept, without a word.
+    FailInSilence(Verdict),
     /// Cannot be started.
     CannotStart,
     /// Names its session, keeps the prompt, and then never ends.
@@ -265,6 +267,10 @@ impl AgentAdapter for Scripted {
             }
             Act::KeepInSilence => {
                 verdict = Verdict::Crashed;
+                keep(&own, copied);
+            }
+            Act::FailInSilence(failure) => {
+                verdict = failure;
                 keep(&own, copied);
             }
             Act::FailAfterKeeping(failure) => {

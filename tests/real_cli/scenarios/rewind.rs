@@ -212,7 +212,7 @@ pub(super) async fn files_alone(cli: &Pinned) {
     let original = stage.bound().await;
     let rewound = rewind(&stage, &back(&stage, 2, RewindMode::Files)).await;
     assert_files_of(&stage, 1);
-    assert_eq!(rewound.apart, Some(Apart::ConversationStays { prompts: 2 }));
+    assert_eq!(rewound.apart, Some(Apart::ConversationStays { prompts: 2, lacks: 0 }));
     assert_eq!(rewound.conversation, ConversationDone::Stays);
     goes_on_in(&stage, &original, ("rewind of the files, then run", "delta"), stage.prompts(), &[]).await;
     assert_files_of(&stage, 1);

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::{
-    AuditEvent, Branch, Change, CheckpointId, Conflicts, ConversationDone, ConversationPlan, FilesDone,
-    FilesPlan, Moment, NativeId, Recorded, RewindOutcome, Rewound, Unfinished, Warning,
+    Apart, AuditEvent, Branch, Change, CheckpointId, Conflicts, ConversationDone, ConversationPlan,
+    FilesDone, FilesPlan, Moment, NativeId, Recorded, RewindOutcome, Rewound, Unfinished, Warning,
 };
 
 use super::super::Lifecycle;
@@ -16,6 +16,7 @@ pub(super) struct Finish {
     pub(super) word: &'static str,
     pub(super) undo: CheckpointId,
     pub(super) files: FilesPlan,
+    pub(super) apart: Option<Apart>,
     pub(super) restored: PutBack,
     pub(super) made: Option<Branch>,
     pub(super) session_before: Option<NativeId>,
@@ -25,12 +26,15 @@ pub(super) struct Finish {
 
 impl Lifecycle {
     pub(super) async fn finish_rewind(&self, course: Course<'_>, finish: Finish) -> Rewound {
-        let Finish { word, undo, files, restored, made, session_before, recorded, mut warnings } = finish;
+        let Finish { word, undo, files, apart, restored, made, session_before, recorded, mut warnings } =
+            finish;
         let saved = recorded.is_saved();
-        let apart = course.apart(&files);
         let session_after = course.kept.present().map(|binding| binding.native_id.clone());
         if !matches!(recorded, Recorded::LostLease) {
-            let after = self.mark(&course, Moment::AfterRewind).await;
+            // Where the conversation was to go back and did not, no prompt is taken back: the files alone are at their end.
+            let is_end = saved || !course.talk.changes();
+            let moment = if is_end { Moment::AfterRewind } else { Moment::Asked };
+            let after = self.mark(&course, moment, None).await;
             warnings.extend(after.err().map(|error| {
                 tracing::warn!(key = %course.wish.key, %error, "a rewind has no checkpoint at its end");
                 Warning::NotCheckpointed(crate::error::Chain(&error).to_string())

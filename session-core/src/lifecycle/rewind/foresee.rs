@@ -41,11 +41,11 @@ impl Lifecycle {
         let step = RunId::new(self.host.random_id());
         let mut course = self.course(wish, step, (checkpointer, grounds, kept)).await?;
         self.try_branch(&mut course).await;
-        let now = self.mark(&course, Moment::Asked).await?;
+        let now = self.mark(&course, Moment::Asked, Some(course.target.id)).await?;
         let files = course.files_plan(now.id).await;
         self.unmark(wish.key, Some(now.id)).await;
         let files = files?;
-        let apart = course.apart(&files);
+        let apart = course.apart(&files, now.label.spot.as_ref());
         let (not_covered, not_covered_count) = not_covered(&course.target, &now);
         Ok(RewindPreview {
             mode: wish.mode,

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
-use crate::{Checkpoint, CheckpointId, Moment, Prompted, RunId};
+use crate::{Checkpoint, CheckpointId, Moment, Prompted, RunId, SessionRecord};
 
 /// All checkpoints of a key, oldest first.
 #[derive(Debug)]
 pub(super) struct Trail {
     pub(super) checkpoints: Vec<Checkpoint>,
+    /// The rewinds that came to their end by the record, whether or not they have a checkpoint there.
+    pub(super) went_back: Vec<RunId>,
 }
 
 /// What lies between two checkpoints of one tree that follow each other.
@@ -33,8 +35,8 @@ impl Trail {
     }
 
     /// The prompts, by the places of their checkpoints. To go back takes those after the target off; to go back to before
-    /// that gives them back. A rewind without a checkpoint at its end may have been cut off before it took anything: who
-    /// asks again means the same prompts.
+    /// that gives them back. A rewind without a checkpoint at its end, and of which the record does not know, either, may have
+    /// been cut off before it took anything: who asks again means the same prompts.
     fn live(&self) -> Live {
         let mut live = Live::default();
         for (at, checkpoint) in self.checkpoints.iter().enumerate() {
@@ -54,7 +56,17 @@ impl Trail {
 
     fn has_end(&self, at: usize) -> bool {
         let step = self.checkpoints[at].label.step;
-        self.checkpoints[at..].iter().any(|later| later.is_end_of(step))
+        self.went_back.contains(&step) || self.checkpoints[at..].iter().any(|later| later.is_end_of(step))
+    }
+
+    /// What the record is to know when one more comes to its end: those of which no checkpoint tells it, the latest so many.
+    pub(super) fn with_end(&self, step: RunId) -> Vec<RunId> {
+        let is_told = |step: &RunId| self.checkpoints.iter().any(|checkpoint| checkpoint.is_end_of(*step));
+        let mut steps: Vec<_> = self.went_back.iter().copied().filter(|step| !is_told(step)).collect();
+        steps.push(step);
+        let excess = steps.len().saturating_sub(SessionRecord::PAST_LIMIT);
+        steps.drain(..excess);
+        steps
     }
 
     /// How many prompts can be taken back, and the checkpoint before the last so many.
@@ -103,7 +115,9 @@ impl Trail {
             let step = point.label.step;
             match point.label.moment {
                 Moment::BeforeRun | Moment::BeforeRewind => under_way = Some(step),
-                Moment::AfterRun | Moment::AfterRewind if under_way == Some(step) => under_way = None,
+                Moment::AfterRun | Moment::AfterRewind | Moment::Asked if under_way == Some(step) => {
+                    under_way = None;
+                }
                 Moment::AfterRun | Moment::AfterRewind | Moment::Asked => {}
             }
             stretches.push(Stretch {
@@ -112,7 +126,7 @@ impl Trail {
                 is_step: under_way.is_some(),
             });
             if let Some(step) = under_way
-                && !points[at..].iter().any(|later| later.is_end_of(step))
+                && !points[at + 1..].iter().any(|later| later.label.step == step)
             {
                 unended.push(step);
                 // It ends at the next one that is known.

@@ -39,7 +39,7 @@ async fn what_fails_before_anything_was_touched_leaves_no_trace() {
     let yard = yard();
     yard.run("one +a=1").await;
     let session = yard.run("two +a=2").await.session_id;
-    for operation in ["list", "diff", "restore", "take"] {
+    for operation in ["list", "diff", "hidden", "restore", "take"] {
         yard.shelf.inner().fail = vec![operation];
         let error = yard.lifecycle.rewind(&back(1)).await.unwrap_err();
         assert!(matches!(error, RewindError::Checkpoint(_)), "{operation}: {error:?}");
@@ -180,6 +180,44 @@ async fn where_the_record_cannot_be_written_the_conversation_stays_and_that_is_t
     let undone = yard.undo().await;
     assert_eq!((undone.outcome, &undone.warnings[..]), (RewindOutcome::Done, &[unended(&rewound)][..]));
     assert_eq!((yard.files(), yard.run("three").await.session_id), (vec!["a=2".to_owned()], second));
+}
+
+/// The prompt is in the conversation still: who asks again means it, and no earlier one.
+#[tokio::test]
+async fn a_conversation_that_stays_as_its_record_could_not_be_written_goes_back_when_asked_again() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    yard.run("two +a=2 +b=2").await;
+    yard.store.set_after(1, &["save"]);
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    assert_eq!(rewound.outcome, RewindOutcome::Partial(vec![Unfinished::Conversation]));
+    yard.store.set(&[]);
+    yard.by_hand("+b=mine");
+    let again = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    let dropped: Vec<_> = again.dropped.iter().filter_map(|one| one.prompt.as_deref()).collect();
+    assert_eq!(dropped, ["two +a=2 +b=2"]);
+    assert_eq!(yard.said().await, ["one +a=1"]);
+    // The files of the first try have their end: what came after it is somebody else's.
+    assert_eq!((again.files.unended.len(), yard.files()), (0, vec!["a=1".to_owned(), "b=mine".into()]));
+}
+
+/// No difference tells of what is left out by now, be it a folder with all that is in it.
+#[tokio::test]
+async fn what_of_the_target_is_left_out_by_now_is_told_as_left() {
+    let yard = yard();
+    yard.run("one +a=1 +d/x=1 +e=1").await;
+    yard.run("two +a=2 -d -e").await;
+    let out = |path: &str, why| LeftOut { path: PathText::new(Path::new(path)), why };
+    let too_large = LeftOutWhy::TooLarge { bytes: 1 << 40 };
+    yard.shelf.inner().left_out =
+        vec![out("d", LeftOutWhy::Special), out("e", too_large), out("new", LeftOutWhy::Unreadable)];
+    let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+    let left = |path: &str| LeftPath { path: path.into(), why: LeftWhy::NotCovered };
+    assert_eq!(rewound.outcome, RewindOutcome::Partial(vec![Unfinished::Paths(vec![left("d"), left("e")])]));
+    assert_eq!((yard.files(), rewound.files.left.len()), (vec!["a=1".to_owned()], 2));
+    let _ = yard.undo().await;
+    let talk = yard.lifecycle.rewind(&back(1).mode(RewindMode::Conversation)).await.unwrap();
+    assert_eq!(talk.outcome, RewindOutcome::Done);
 }
 
 #[tokio::test]

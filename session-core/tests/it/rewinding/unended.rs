@@ -162,3 +162,98 @@ async fn a_look_at_the_tree_is_out_of_the_way_of_who_has_the_key() {
     assert!(matches!(error, RewindError::NoSuchCheckpoint { .. }), "{error:?}");
     assert_eq!(yard.lifecycle.rewind(&back(1)).await.unwrap().outcome, RewindOutcome::Done);
 }
+
+/// The prompts that so many turns take back from here.
+async fn meant(yard: &Yard, turns: u32) -> Vec<String> {
+    let preview = yard.lifecycle.foresee_rewind(&back(turns)).await.unwrap();
+    preview.dropped.into_iter().filter_map(|one| one.prompt).collect()
+}
+
+/// Has a rewind of the last prompt die at some point.
+async fn die(yard: &Yard, mode: RewindMode) {
+    let wish = back(1).mode(mode);
+    let mut rewind = Box::pin(yard.lifecycle.rewind(&wish));
+    let poll =
+        std::future::poll_fn(|context| std::task::Poll::Ready(rewind.as_mut().poll(context).is_ready()));
+    assert!(!poll.await);
+}
+
+/// The record knows that it came to its end, whatever became of the checkpoint there.
+#[tokio::test]
+async fn a_rewind_without_a_checkpoint_at_its_end_has_taken_its_prompts_back() {
+    for mode in [RewindMode::Both, RewindMode::Files, RewindMode::Conversation] {
+        for dies in [true, false] {
+            let yard = yard();
+            for prompt in ["one +a=1", "two +a=2", "three +a=3", "four +a=4"] {
+                yard.run(prompt).await;
+            }
+            if dies {
+                yard.shelf.inner().stalls_at = Some(Moment::AfterRewind);
+                die(&yard, mode).await;
+            } else {
+                yard.shelf.inner().fails_at = Some(Moment::AfterRewind);
+                let rewound = yard.lifecycle.rewind(&back(1).mode(mode)).await.unwrap();
+                assert!(matches!(rewound.warnings.as_slice(), [Warning::NotCheckpointed(_)]));
+            }
+            (yard.shelf.inner().stalls_at, yard.shelf.inner().fails_at) = (None, None);
+            assert_eq!(yard.moments().await.last(), Some(&Moment::BeforeRewind));
+            assert_eq!(meant(&yard, 2).await, ["two +a=2", "three +a=3"], "{mode:?}");
+            let error = yard.lifecycle.foresee_rewind(&back(4)).await.unwrap_err();
+            assert!(matches!(error, RewindError::NotSoMany { asked: 4, there: 3 }), "{error:?}");
+            // A run that follows is one more, and the prompt comes back by an undo.
+            yard.run("five +b=5").await;
+            assert_eq!(meant(&yard, 2).await, ["three +a=3", "five +b=5"], "{mode:?}");
+            let undone = yard.undo().await;
+            let of =
+                |list: &[Prompted]| -> Vec<_> { list.iter().filter_map(|one| one.prompt.clone()).collect() };
+            assert_eq!(
+                (of(&undone.dropped), of(&undone.regained)),
+                (vec!["five +b=5".into()], vec!["four +a=4".into()])
+            );
+            assert_eq!((yard.files(), yard.said().await.len()), (vec!["a=4".to_owned()], 4), "{mode:?}");
+            assert_eq!(meant(&yard, 2).await, ["three +a=3", "four +a=4"], "{mode:?}");
+        }
+    }
+}
+
+/// What a rewind of files alone notes is that alone: before it, the same prompt is meant.
+#[tokio::test]
+async fn a_rewind_of_files_that_died_before_its_word_has_taken_no_prompt_back() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    yard.run("two +a=2").await;
+    yard.store.set(&["save_stalls"]);
+    die(&yard, RewindMode::Files).await;
+    yard.store.set(&[]);
+    assert_eq!((yard.files(), meant(&yard, 1).await), (vec!["a=1".to_owned()], vec!["two +a=2".to_owned()]));
+}
+
+/// A rewind whose checkpoint tells its end is forgotten by the record with the next one, and others from some number on.
+#[tokio::test]
+async fn the_record_knows_of_no_more_rewinds_than_it_has_to() {
+    let yard = yard();
+    let known = async || yard.lifecycle.record(&key()).await.unwrap().unwrap().went_back;
+    for _ in 0..3 {
+        yard.run("one +a=1").await;
+        let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+        assert_eq!(known().await, [rewound.step]);
+    }
+    yard.shelf.inner().fails_at = Some(Moment::AfterRewind);
+    for _ in 0..=SessionRecord::PAST_LIMIT {
+        yard.run("one +a=1").await;
+        let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
+        assert_eq!(known().await.last(), Some(&rewound.step));
+    }
+    assert_eq!(known().await.len(), SessionRecord::PAST_LIMIT);
+}
+
+/// A rewind of files writes no record of a key that has none, as where it was lost.
+#[tokio::test]
+async fn a_key_without_a_record_gets_none_by_a_rewind_of_files() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    assert!(matches!(yard.store.inner.remove(&key(), &Guard::Any).await, Ok(Removed::Done)));
+    let rewound = yard.lifecycle.rewind(&back(1).mode(RewindMode::Files)).await.unwrap();
+    assert_eq!((rewound.outcome, rewound.recorded.is_saved()), (RewindOutcome::Done, true));
+    assert_eq!((yard.files().len(), yard.lifecycle.record(&key()).await.unwrap()), (0, None));
+}
