@@ -137,8 +137,8 @@ pub struct FilesPlan {
     pub conflicts: Vec<Change>,
     /// What only somebody else changed, and folders of the prompts that hold such a thing. It stays.
     pub left_alone: Vec<Change>,
-    /// Runs and rewinds without a checkpoint at their end, as their runner died: what changed until the next checkpoint counts
-    /// as theirs.
+    /// Runs and rewinds without a checkpoint at their end, as their runner died or none could be taken: what changed until the
+    /// next checkpoint counts as theirs.
     pub unended: Vec<RunId>,
 }
 

@@ -193,7 +193,7 @@ fn foreseen(key: &SessionKey, preview: &RewindPreview, out: &mut Output) -> Resu
             }
             not_covered(&preview.not_covered, preview.not_covered_count, out)?;
             if !files.unended.is_empty() {
-                out.line("a runner died in a run: what changed until the next one counts as its own")?;
+                out.line("a run or a rewind has no checkpoint at its end: what changed until the next one counts as its own")?;
             }
         }
         if refused.is_none() && preview.mode.takes_conversation() {
@@ -276,7 +276,10 @@ fn left_of(outcome: &RewindOutcome) -> Vec<LeftJson> {
                 paths.iter().map(|one| LeftJson { path: Some(text(&one.path)), why: one.why.to_string() }),
             ),
             Unfinished::CutOff(why) => {
-                left.push(LeftJson { path: None, why: format!("cut off: {why}; asking again finishes it") });
+                left.push(LeftJson {
+                    path: None,
+                    why: format!("cut off: {why}; --dry-run finishes it, or the next run"),
+                });
             }
             Unfinished::Conversation => left.push(LeftJson {
                 path: None,

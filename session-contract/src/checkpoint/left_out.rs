@@ -122,7 +122,7 @@ pub(super) fn what_is_left_out_by_now_is_told(subject: &Subject) {
         let told = answer(at.engine().hidden(&key, first.id, second.id).await);
         assert_eq!(told, ["a", "folder", "link"].map(Path::new));
         for (of, by) in [(&second, &first), (&first, &first), (&second, &second)] {
-            assert_eq!(answer(at.engine().hidden(&key, of.id, by.id).await), [Path::new(""); 0]);
+            assert!(answer(at.engine().hidden(&key, of.id, by.id).await).is_empty());
         }
         let unknown = at.engine().hidden(&key, first.id, new_id()).await;
         assert_eq!(kind(unknown), CheckpointErrorKind::NotFound);

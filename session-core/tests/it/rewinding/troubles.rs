@@ -144,6 +144,10 @@ async fn a_rewind_that_was_cut_off_is_finished_at_once_or_by_the_next_run() {
     let of =
         |kind: &str| log.iter().filter(|one| one.event.kind == kind).map(|one| one.event.run).next_back();
     assert_eq!((of("rewind_recovered"), of("rewound")), (Some(rewound.step), Some(rewound.step)));
+    // Its prompt is taken back with the conversation, whoever finished the files.
+    let meant = yard.lifecycle.foresee_rewind(&back(2)).await.unwrap().dropped;
+    let meant: Vec<_> = meant.iter().filter_map(|one| one.prompt.as_deref()).collect();
+    assert_eq!(meant, ["one +a=1 +b=1", "four +c=4"]);
     // What was finished later is the rewind's own work, and goes back with it.
     assert_eq!(
         (yard.undo().await.outcome, yard.files()),
