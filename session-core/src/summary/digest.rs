@@ -59,7 +59,7 @@ pub(crate) struct Digest {
     kept: usize,
     /// The last turns that count, oldest first: as many as the budget can hold.
     pub(crate) turns: VecDeque<TurnWords>,
-    /// The first instruction of those that count.
+    /// The prompt of the first turn that counts.
     pub(crate) first: Option<Words>,
     /// The record of another conversation that stands before it.
     pub(crate) earlier: Option<Words>,

@@ -9,6 +9,8 @@ use crate::evidence::head;
 
 const NAME: &str = "earlier-conversation";
 const CUT: &str = " [cut]";
+const FIRST: &str = "the first instruction, as it was then";
+const FIRST_OF_PART: &str = "the first prompt of this part, as it was then";
 /// Less room is not worth a section.
 const LEAST: usize = 160;
 
@@ -78,7 +80,9 @@ pub(crate) fn tell(digest: &Digest, told: Told<'_>, bytes: usize) -> Rendered {
     }
     let share = page.left / 4;
     if let Some(first) = &digest.first {
-        let first = page.section("the first instruction, as it was then", first, share);
+        // What a part from the middle begins with was not what the work began with.
+        let label = if told.span.0 == 1 { FIRST } else { FIRST_OF_PART };
+        let first = page.section(label, first, share);
         page.put(first);
     }
     if let Some(earlier) = &digest.earlier {

@@ -85,7 +85,9 @@ fn a_part_is_told_by_the_numbers_of_its_turns() {
     };
     let middle = part(2, 4);
     assert!(middle.text.contains("It tells of turns 2 to 4 of 5"));
-    assert!(middle.text.contains("[the first instruction, as it was then]\np2\n"));
+    assert!(middle.text.contains("[the first prompt of this part, as it was then]\np2\n"));
+    assert!(!middle.text.contains("first instruction"));
+    assert!(part(1, 2).text.contains("[the first instruction, as it was then]\np1\n"));
     for (word, there) in
         [("p1", false), ("a2", true), ("p3", true), ("a4", true), ("p5", false), ("a5", false)]
     {
@@ -176,15 +178,18 @@ proptest! {
         turns in proptest::collection::vec((any_text(), any_text()), 1..9),
         steering in proptest::option::of(any_text()),
         tool in any_text(),
+        before in 0_usize..9,
         bytes in SummaryRequest::MIN_BYTES..4500,
     ) {
         let words: Vec<_> = turns.iter().map(|(p, a)| (p.as_str(), a.as_str())).collect();
         let mut pages = talk(&words);
         pages[0].push(call(&tool, json!({"file_path": tool, "todos": [{"content": tool, "status": tool}]})));
         let steering = steering.filter(|words| words.len() <= bytes / 4);
-        let (digest, count) = digest(&pages, bytes, None);
-        prop_assert_eq!(count, turns.len() as u64);
-        let told = Told { from: &from(), turns: count, span: (1, count), steering: steering.as_deref() };
+        let before = before % turns.len();
+        let (first, of) = (before as u64 + 1, turns.len() as u64);
+        let (digest, count) = digest(&pages, bytes, (before > 0).then_some((first, of, of)));
+        prop_assert_eq!(count, of);
+        let told = Told { from: &from(), turns: of, span: (first, of), steering: steering.as_deref() };
         let one = tell(&digest, told, bytes);
         prop_assert!(one.text.len() <= bytes, "{} of {}", one.text.len(), bytes);
         prop_assert!(!one.text.contains('\0'));
@@ -196,8 +201,10 @@ proptest! {
         // The last turn is there, whatever came before it.
         let last = format!("[turn {}: the agent]", turns.len());
         prop_assert!(one.text.contains(&last), "{}", one.text);
-        if !after_record(&turns[0].0.replace('\0', " ")).1.trim().is_empty() {
-            prop_assert!(one.text.contains("[the first instruction, as it was then]\n"));
+        if !after_record(&turns[before].0.replace('\0', " ")).1.trim().is_empty() {
+            let label = if before == 0 { FIRST } else { FIRST_OF_PART };
+            let label = format!("[{label}]\n");
+            prop_assert!(one.text.contains(&label), "{}", one.text);
         }
         let answer = framed(words[0].1, told, bytes);
         prop_assert!(answer.text.len() <= bytes);
