@@ -1,6 +1,7 @@
 //! Drops checkpoints, and what no other one needs.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use rusqlite::{Connection, Row, params};
 use session_core::{CheckpointId, Dropped, Forget, SessionKey};
@@ -9,9 +10,9 @@ use crate::checkpoints::FsCheckpoints;
 use crate::database::{self, begin, end};
 use crate::node::{Folder, What};
 use crate::object::{Hash, PIECE, pieces_in};
-use crate::restore;
 use crate::seen::Seen;
 use crate::trouble::Outcome;
+use crate::{reserve, restore};
 
 /// An order to drop some, owned.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ pub(crate) fn forget(checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Droppe
     let mut dropped = Dropped::default();
     let mut done = Ok(());
     for path in checkpoints.databases()? {
-        match checkpoints.lend(&path).and_then(|db| forget_in(&db, wish)) {
+        match forget_at(checkpoints, &path, wish) {
             Ok((count, bytes)) => {
                 dropped.checkpoints += count;
                 dropped.bytes += bytes;
@@ -52,6 +53,20 @@ pub(crate) fn forget(checkpoints: &FsCheckpoints, wish: &Wish) -> Outcome<Droppe
     done.map(|()| dropped)
 }
 
+fn forget_at(checkpoints: &FsCheckpoints, path: &Path, wish: &Wish) -> Outcome<(u64, u64)> {
+    match checkpoints.lend(path).and_then(|db| forget_in(&db, wish)) {
+        // What makes room needs some itself: less of it by parts, and that is set aside.
+        Err(trouble) if trouble.is_no_room() => {
+            let released = reserve::release(&checkpoints.folder);
+            tracing::warn!(path = %path.display(), released, "the disk is full; checkpoints are dropped by parts");
+            let done = by_parts(&*checkpoints.lend(path)?, wish);
+            reserve::keep(&checkpoints.folder);
+            done
+        }
+        done => done,
+    }
+}
+
 fn forget_in(db: &Connection, wish: &Wish) -> Outcome<(u64, u64)> {
     begin(db)?;
     let work = || {
@@ -64,6 +79,47 @@ fn forget_in(db: &Connection, wish: &Wish) -> Outcome<(u64, u64)> {
         shrink(db);
     }
     Ok(done)
+}
+
+/// So many objects go at a time, to begin with.
+const PART: usize = 256;
+/// So many pages are given back at a time.
+const PAGES: u32 = 128;
+
+/// The same in small transactions. Once the checkpoints are dropped, they are: what of their content cannot go yet, the next
+/// take drops.
+fn by_parts(db: &Connection, wish: &Wish) -> Outcome<(u64, u64)> {
+    begin(db)?;
+    let rows = || {
+        let count = drop_rows(db, wish)?;
+        let later = if count > 0 { HEAP } else { 0 };
+        db.execute("UPDATE state SET dropped = dropped + ?1", [later])?;
+        Ok(Some(count))
+    };
+    let count = end(db, rows())?.unwrap_or_default();
+    let (mut bytes, mut part, mut all) = (0, PART, count == 0);
+    while !all {
+        let swept = begin(db).and_then(|()| end(db, sweep_part(db, part).map(Some)));
+        match swept.map(Option::unwrap_or_default) {
+            Ok((gone, was_all)) => {
+                (bytes, all) = (bytes + gone, was_all);
+                shrink_by_parts(db);
+                // There is more room now.
+                part = part.saturating_mul(2);
+            }
+            // Not for so many.
+            Err(trouble) if trouble.is_no_room() && part > PART => part = PART,
+            Err(trouble) => {
+                tracing::warn!(%trouble, "what dropped checkpoints alone needed stays for now");
+                break;
+            }
+        }
+    }
+    // The log of what was changed has its room until it is cut off.
+    if let Err(error) = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
+        tracing::warn!(%error, "the log of a database of checkpoints keeps its room for now");
+    }
+    Ok((count, bytes))
 }
 
 fn drop_rows(db: &Connection, wish: &Wish) -> Outcome<u64> {
@@ -113,22 +169,13 @@ pub(crate) fn tidy(db: &Connection) -> Outcome<()> {
 /// Drops the objects that no checkpoint needs and no restore that is under way, and says how many bytes they had. To be called in
 /// a transaction. A take that is under way sees by the age that it has to begin again.
 pub(crate) fn sweep(db: &Connection) -> Outcome<u64> {
+    Ok(sweep_part(db, usize::MAX)?.0)
+}
+
+/// The same, of at most so many; says, too, whether that was all.
+fn sweep_part(db: &Connection, most: usize) -> Outcome<(u64, bool)> {
     let live = live(db)?;
-    let mut dead = Vec::new();
-    gather(db, "SELECT id, hash FROM object", |row| {
-        let (id, hash): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
-        if !<[u8; 32]>::try_from(hash).is_ok_and(|hash| live.contains(&Hash(hash))) {
-            dead.push(id);
-        }
-        Ok(())
-    })?;
-    let mut bytes = 0;
-    let mut size = db.prepare_cached("SELECT length(data) FROM object WHERE id = ?1")?;
-    let mut delete = db.prepare_cached("DELETE FROM object WHERE id = ?1")?;
-    for id in &dead {
-        bytes += size.query_row([id], |row| row.get::<_, i64>(0))?.cast_unsigned();
-        delete.execute([id])?;
-    }
+    // What was seen goes first: it must not speak of what is gone.
     let mut stale: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     gather(db, "SELECT root, folder, data FROM seen", |row| {
         let data: Vec<u8> = row.get(2)?;
@@ -137,12 +184,33 @@ pub(crate) fn sweep(db: &Connection) -> Outcome<u64> {
         }
         Ok(())
     })?;
-    for (root, folder) in &stale {
+    for (root, folder) in stale.iter().take(most) {
         crate::seen::remove(db, root, folder)?;
     }
+    let left = most.saturating_sub(stale.len());
+    let mut dead = Vec::new();
+    gather(db, "SELECT id, hash FROM object", |row| {
+        let (id, hash): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
+        if !<[u8; 32]>::try_from(hash).is_ok_and(|hash| live.contains(&Hash(hash))) {
+            dead.push(id);
+        }
+        Ok(())
+    })?;
+    // The latest first: what holds others was put after them, and does not stay without them.
+    dead.sort_unstable_by_key(|id| std::cmp::Reverse(*id));
+    let mut bytes = 0;
+    let mut size = db.prepare_cached("SELECT length(data) FROM object WHERE id = ?1")?;
+    let mut delete = db.prepare_cached("DELETE FROM object WHERE id = ?1")?;
+    for id in dead.iter().take(left) {
+        bytes += size.query_row([id], |row| row.get::<_, i64>(0))?.cast_unsigned();
+        delete.execute([id])?;
+    }
     database::grow_older(db)?;
-    db.execute("UPDATE state SET dropped = 0", [])?;
-    Ok(bytes)
+    let all = stale.len() <= most && dead.len() <= left;
+    if all {
+        db.execute("UPDATE state SET dropped = 0", [])?;
+    }
+    Ok((bytes, all))
 }
 
 fn gather(db: &Connection, sql: &str, mut take: impl FnMut(&Row<'_>) -> rusqlite::Result<()>) -> Outcome<()> {
@@ -194,13 +262,34 @@ fn live(db: &Connection) -> Outcome<HashSet<Hash>> {
 
 /// Gives the pages that are free back to the file system. What was dropped is dropped, also where that fails.
 fn shrink(db: &Connection) {
-    let vacuum = || -> Outcome<()> {
-        let mut vacuum = db.prepare("PRAGMA incremental_vacuum")?;
-        let mut steps = vacuum.query([])?;
-        while steps.next()?.is_some() {}
-        Ok(())
-    };
-    if let Err(trouble) = vacuum() {
+    if let Err(trouble) = vacuum(db, "PRAGMA incremental_vacuum") {
         tracing::warn!(%trouble, "free pages of a database of checkpoints stay in its file");
+    }
+}
+
+fn vacuum(db: &Connection, sql: &str) -> Outcome<()> {
+    let mut vacuum = db.prepare(sql)?;
+    let mut steps = vacuum.query([])?;
+    while steps.next()?.is_some() {}
+    Ok(())
+}
+
+/// The same in small transactions, each of which gives its room in the log back.
+fn shrink_by_parts(db: &Connection) {
+    let part = || -> Outcome<i64> {
+        vacuum(db, &format!("PRAGMA incremental_vacuum({PAGES})"))?;
+        db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+        Ok(db.pragma_query_value(None, "freelist_count", |row| row.get(0))?)
+    };
+    let mut free = i64::MAX;
+    loop {
+        match part() {
+            Ok(left) if left > 0 && left < free => free = left,
+            Ok(_) => return,
+            Err(trouble) => {
+                tracing::warn!(%trouble, "free pages of a database of checkpoints stay in its file");
+                return;
+            }
+        }
     }
 }

@@ -18,6 +18,7 @@ mod node;
 mod object;
 mod place;
 mod pool;
+mod reserve;
 mod restore;
 mod rules;
 mod scan;

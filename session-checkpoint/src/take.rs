@@ -24,7 +24,7 @@ use crate::scan::Scan;
 use crate::seen::{self, Rows};
 use crate::tracked::Tracked;
 use crate::trouble::{Outcome, Trouble};
-use crate::{forget, health, hidden, limits, restore, tree};
+use crate::{forget, health, hidden, limits, reserve, restore, tree};
 
 /// An order to take one, owned.
 #[derive(Debug)]
@@ -84,6 +84,7 @@ fn take_of(checkpoints: &FsCheckpoints, tree: &Tree, wish: &Wish, between: &dyn 
         }
         match done {
             Ok(Some(checkpoint)) => {
+                reserve::keep(&checkpoints.folder);
                 // It is kept, whatever becomes of the dropped ones.
                 if let Err(trouble) = forget::tidy(&db) {
                     tracing::warn!(%trouble, "what dropped checkpoints alone needed stays");

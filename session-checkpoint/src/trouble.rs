@@ -60,9 +60,22 @@ impl Trouble {
         self.kind() == CheckpointErrorKind::Corrupt
     }
 
+    /// Whether the disk has too little room.
+    pub(crate) fn is_no_room(&self) -> bool {
+        self.kind() == CheckpointErrorKind::NoRoom
+    }
+
     fn kind(&self) -> CheckpointErrorKind {
         use rusqlite::ErrorCode;
         match self {
+            // The file that the processes of a database share cannot grow.
+            Self::Database(error)
+                if error
+                    .sqlite_error()
+                    .is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE) =>
+            {
+                CheckpointErrorKind::NoRoom
+            }
             Self::Database(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => CheckpointErrorKind::Corrupt,
                 Some(ErrorCode::DiskFull) => CheckpointErrorKind::NoRoom,

@@ -168,10 +168,8 @@ fn work_trees_of_a_repository_share_what_they_hold_and_no_checkpoint() {
     let store: Vec<_> = store.map(|entry| entry.unwrap().path()).collect();
     let databases = store.iter().filter(|path| path.extension().unwrap() == "db").count();
     assert_eq!(databases, 1, "{store:?}");
-    assert!(
-        store.iter().map(|path| path.metadata().unwrap().len()).sum::<u64>() < 3 << 20,
-        "content is kept once"
-    );
+    let held = store.iter().filter(|path| !path.ends_with("room.reserve"));
+    assert!(held.map(|path| path.metadata().unwrap().len()).sum::<u64>() < 3 << 20, "content is kept once");
     assert_eq!(first.root.as_path().unwrap(), world.tree);
     assert_eq!(second.root.as_path().unwrap(), linked);
     let read = |key: &SessionKey, id| block(world.checkpoints.read(key, id, Path::new("own"), 9));

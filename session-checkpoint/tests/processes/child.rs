@@ -66,6 +66,7 @@ pub(crate) fn act(what: &str, arguments: &[String]) {
         "take_for_ever" => take_for_ever(&site, arguments[1].parse().unwrap(), false),
         "forget_for_ever" => take_for_ever(&site, arguments[1].parse().unwrap(), true),
         "meet" => meet(&site, &arguments[1], arguments[2].parse().unwrap()),
+        "full" => crate::full::act(site, &arguments[1]),
         "mounted" => mounted(&site),
         "unreadable" => unreadable(&site),
         "unwritable" => unwritable(&site),

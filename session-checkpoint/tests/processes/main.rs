@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod child;
+mod full;
 mod parent;
 
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         trial("a_forget_that_is_killed_leaves_what_is_kept_whole", parent::killed_forgets),
         trial("those_who_take_and_those_who_forget_do_not_harm_one_another", parent::meeting),
         trial("another_file_system_in_the_tree_is_left_out", parent::mounted),
+        trial("on_a_full_disk_checkpoints_are_dropped_and_make_room", parent::full),
         trial("what_may_not_be_read_is_named_and_covered_once_it_may", parent::unreadable),
         trial("a_checkpoint_that_could_not_be_written_heals_on_the_next_one", parent::unwritable),
     ];

@@ -144,23 +144,43 @@ pub(crate) fn meeting() {
     }
 }
 
+/// A shell with a file system of its own at a folder of the place, which it has as `$1`, and a line that it runs there, with this
+/// program as `$2`. It is mounted in a name space of the child, so that nothing is left mounted. `None`: nothing can be
+/// mounted here.
 #[expect(clippy::print_stderr, reason = "whoever reads the outcome should know what it stands on")]
-pub(crate) fn mounted() {
-    let place = tempfile::tempdir().unwrap();
-    std::fs::create_dir_all(place.path().join("tree/mnt")).unwrap();
+fn with_a_disk(place: &Path, folder: &str, size: &str, line: &str) -> Option<Command> {
+    std::fs::create_dir_all(place.join(folder)).unwrap();
     let shell = |options: &str, line: &str| {
         let mut command = Command::new("unshare");
         command.args(options.split(' ')).args(["sh", "-e", "-c"]);
-        command.arg(format!("mount -t tmpfs none \"$1/tree/mnt\"; {line}")).arg("sh");
-        command.arg(place.path()).arg(std::env::current_exe().unwrap());
+        command.arg(format!("mount -t tmpfs -o size={size} none \"$1/{folder}\"; {line}")).arg("sh");
+        command.arg(place).arg(std::env::current_exe().unwrap());
         command
     };
     let works = |options: &&str| shell(options, "true").output().is_ok_and(|output| output.status.success());
-    let Some(options) = ["--mount", "--user --map-root-user --mount"].into_iter().find(works) else {
+    let options = ["--mount", "--user --map-root-user --mount"].into_iter().find(works);
+    if options.is_none() {
         eprintln!("note: no file system can be mounted here; nothing was tested");
-        return;
-    };
-    Running::spawn(&mut shell(options, "exec \"$2\" child mounted \"$1\"")).end();
+    }
+    Some(shell(options?, line))
+}
+
+pub(crate) fn mounted() {
+    let place = tempfile::tempdir().unwrap();
+    if let Some(mut command) = with_a_disk(place.path(), "tree/mnt", "1m", "exec \"$2\" child mounted \"$1\"")
+    {
+        Running::spawn(&mut command).end();
+    }
+}
+
+/// Each step is a process of its own: one that has the database open has room in its files.
+pub(crate) fn full() {
+    let steps = ["take", "fill", "refused", "drop"].map(|step| format!("\"$2\" child full \"$1\" {step}"));
+    let line = format!("{}; echo done", steps.join("; "));
+    let place = tempfile::tempdir().unwrap();
+    if let Some(mut command) = with_a_disk(place.path(), "base", "80m", &line) {
+        Running::spawn(&mut command).end();
+    }
 }
 
 pub(crate) fn unreadable() {

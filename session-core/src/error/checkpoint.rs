@@ -13,7 +13,7 @@ pub enum CheckpointErrorKind {
     Unavailable,
     /// It is not allowed.
     PermissionDenied,
-    /// There would be too little room left, or the tree is over a limit.
+    /// The disk has too little room for it, or would have too little left, or the tree is over a limit.
     NoRoom,
     /// No checkpoint is taken of such a folder: `/`, a home or what homes lie in, or one within the store.
     NotHere,
@@ -77,7 +77,8 @@ impl fmt::Display for CheckpointError {
         let kind = match self.kind {
             CheckpointErrorKind::Unavailable => "the checkpoints are unavailable",
             CheckpointErrorKind::PermissionDenied => "it is not accessible; check owner and mode",
-            CheckpointErrorKind::NoRoom => "there is no room for a checkpoint",
+            CheckpointErrorKind::NoRoom if self.operation == "take" => "there is no room for a checkpoint",
+            CheckpointErrorKind::NoRoom => "the disk has too little room left for it; make some",
             CheckpointErrorKind::NotHere => "no checkpoint is taken of this folder",
             CheckpointErrorKind::NotFound => "there is no such checkpoint",
             CheckpointErrorKind::Corrupt => "the checkpoints hold something unreadable",
@@ -96,5 +97,19 @@ impl fmt::Display for CheckpointError {
 impl std::error::Error for CheckpointError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CheckpointError, CheckpointErrorKind};
+
+    #[test]
+    fn a_checkpoint_has_no_room_where_one_is_taken_alone() {
+        for (operation, for_a_checkpoint) in [("take", true), ("forget", false), ("restore", false)] {
+            let said = CheckpointError::new(CheckpointErrorKind::NoRoom, operation, "/s").to_string();
+            assert_eq!(said.contains("for a checkpoint"), for_a_checkpoint, "{said}");
+            assert!(said.contains(" room ") && said.ends_with(&format!(" ({operation} /s)")), "{said}");
+        }
     }
 }
