@@ -157,7 +157,11 @@ pub(crate) async fn the_key(word: &str, world: &World) -> Result<SessionKey, Fai
         0 => Err(Failure::new(Exit::NotFound, format!("nothing is known of {}", plain::line(word)))),
         1 => Ok(keys.remove(0)),
         _ => {
-            let message = format!("several agents worked for {}; name one", plain::line(word));
+            let message = format!(
+                "several agents worked for {}; in its place, give the key of one, as in {}",
+                plain::line(word),
+                plain::line(&keys[0].to_string())
+            );
             let candidates = keys.iter().map(ToString::to_string).collect();
             Err(Failure::new(Exit::Ambiguous, message).with_candidates(candidates))
         }

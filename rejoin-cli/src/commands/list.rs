@@ -95,10 +95,11 @@ fn show_family(family: &Family<'_>, ids: Ids, world: &World, out: &mut Output) -
         let agent = plain::fit(family.agent.as_str(), 8);
         out.line(&format!("     {agent} {}  (not listed)", plain::line(family.root.as_str())))?;
     }
-    roots.into_iter().try_for_each(|listed| short_line(listed, ids, world, out))?;
+    let root = Lead { marks: true, ..Lead::default() };
+    roots.into_iter().try_for_each(|listed| led_line(root, listed, ids, world, out))?;
     others.into_iter().try_for_each(|listed| {
         let came_by = listed.from.as_ref().map(|(_, lineage)| word(*lineage));
-        led_line(("  ", came_by), listed, ids, world, out)
+        led_line(Lead { indent: "  ", came_by, marks: true }, listed, ids, world, out)
     })
 }
 
@@ -150,12 +151,22 @@ pub(crate) fn short_line(
     world: &World,
     out: &mut Output,
 ) -> Result<(), Failure> {
-    led_line(("", None), listed, ids, world, out)
+    led_line(Lead::default(), listed, ids, world, out)
 }
 
-/// The same, indented, and with a word before its label.
+/// What a line has beside the session.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lead {
+    indent: &'static str,
+    /// Before its label, how it came about.
+    came_by: Option<&'static str>,
+    /// Whether it is said of the session in force: where several of a mailbox stand together, one is.
+    marks: bool,
+}
+
+/// The same, with more to it.
 fn led_line(
-    (indent, word): (&str, Option<&str>),
+    Lead { indent, came_by, marks }: Lead,
     listed: &ListedSession,
     ids: Ids,
     world: &World,
@@ -167,13 +178,14 @@ fn led_line(
     let turns = entry.turns.map(plain::turns).unwrap_or_default();
     let mut label = plain::line(entry.label());
     if let Some(key) = &listed.key {
-        label = format!("[{}] {label}", key.mailbox);
+        let in_force = if marks && listed.bound { ", in force" } else { "" };
+        label = format!("[{}{in_force}] {label}", key.mailbox);
     }
     if let Some(why) = remark(listed) {
         label = format!("{label} ({why})");
     }
-    if let Some(word) = word {
-        label = format!("{word}: {label}");
+    if let Some(came_by) = came_by {
+        label = format!("{came_by}: {label}");
     }
     let folder = entry.last_cwd.as_deref().or(entry.cwd.as_deref());
     let folder = folder.map(|folder| plain::path(folder, world.home())).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! `checkpoints`, `diff`, `rewind`, `undo`, `fork`, `clear` and `rebind`, with an agent that a script plays.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -226,6 +227,29 @@ fn what_is_not_there_is_told() {
 }
 
 #[test]
+fn where_several_agents_worked_the_key_of_one_is_asked_for_and_is_enough() {
+    let machine = worked();
+    rejoin(&machine, &["handover", "issue-42", "codex"]).ok();
+    rejoin(&machine, &["close", "issue-42"]).ok();
+    for command in ["checkpoints", "undo", "rewind", "clear", "diff", "fork", "summarise"] {
+        let said = rejoin(&machine, &[command, "issue-42"]);
+        assert_eq!(said.code, 4, "{said:?}");
+        let advice = "rejoin: several agents worked for issue-42; in its place, give the key of one, as in issue-42@claude\n    \
+                      issue-42@claude\n    issue-42@codex\n";
+        assert_eq!(said.stderr, advice, "{command}");
+    }
+    let told = rejoin(&machine, &["undo", "issue-42", "--json"]).json();
+    for key in told["error"]["candidates"].as_array().unwrap() {
+        let key = key.as_str().unwrap();
+        let listed = rejoin(&machine, &["checkpoints", key]).ok();
+        assert!(listed.stderr.contains(&format!("{key} has no checkpoints")), "{listed:?}");
+        let undone = rejoin(&machine, &["undo", key]);
+        assert_eq!(undone.code, 3, "{undone:?}");
+        assert!(undone.stderr.contains(key), "{undone:?}");
+    }
+}
+
+#[test]
 fn a_summary_is_printed_and_passed_on_once() {
     let machine = worked();
     let summary = rejoin(&machine, &["summarise", "issue-42", "--steer", "the modes"]).ok();
@@ -271,6 +295,7 @@ fn lists_group_by_root_whatever_a_session_came_from() {
     let root = session("issue-42", "go on");
     assert_eq!(told(&root)[1..], [&root, "-", "-"]);
     let fork = json(&machine, &["fork", "issue-42", "second"])["session"].as_str().unwrap().to_owned();
+    let keyless = json(&machine, &["fork", "issue-42"])["session"].as_str().unwrap().to_owned();
     rejoin(&machine, &["rewind", "issue-42"]).ok();
     let rewound = session("issue-42", "another way");
     rejoin(&machine, &["clear", "issue-42"]).ok();
@@ -289,6 +314,7 @@ fn lists_group_by_root_whatever_a_session_came_from() {
 
     for (id, from, how) in [
         (&fork, &root, "forked"),
+        (&keyless, &root, "forked"),
         (&rewound, &root, "rewound"),
         (&cleared, &rewound, "cleared"),
         // What it came from is gone, and leads to the root all the same.
@@ -298,6 +324,15 @@ fn lists_group_by_root_whatever_a_session_came_from() {
     }
     for id in [&other, &told_of] {
         assert_eq!(told(id)[1..], [id, "-", "-"]);
+    }
+    // Of each mailbox, one is in force, in every list alike.
+    let in_force = [&fell_back, &other, &told_of];
+    for words in [&["list"][..], &["list", "--by-root"]] {
+        let listed = json(&machine, words);
+        let bound = listed["sessions"].as_array().unwrap().iter().filter(|of| of["bound"] == true);
+        let bound: HashSet<&str> = bound.map(|of| of["id"].as_str().unwrap()).collect();
+        let expected: HashSet<&str> = in_force.iter().chain([&&fork]).map(|id| id.as_str()).collect();
+        assert_eq!(bound, expected, "{words:?}");
     }
     let order: Vec<String> = lineages(&machine).into_iter().map(|[_, root, ..]| root).collect();
     let mut groups = order.clone();
@@ -312,6 +347,14 @@ fn lists_group_by_root_whatever_a_session_came_from() {
     {
         assert!(line.starts_with("  ") && shown.contains(&format!("  {word}: ")), "{word}: {line}: {shown}");
     }
+    let line = |id: &str| *lines.iter().find(|line| line.contains(id)).unwrap();
+    let marked = lines.iter().filter(|line| line.contains(", in force] ")).count();
+    assert_eq!(marked, 4, "{shown}");
+    assert!(line(&fell_back).contains("  fell back: [issue-42, in force] "), "{shown}");
+    assert!(line(&fork).contains("  forked: [second, in force] "), "{shown}");
+    assert!(line(&other).contains("  [unrelated, in force] "), "{shown}");
+    assert!(line(&cleared).contains("  after a clear: [issue-42] "), "{shown}");
+    assert!(!line(&keyless).contains('['), "{shown}");
     // Where the root is gone, its id stands over them.
     let of_root = listed["sessions"].as_array().unwrap().iter().find(|of| of["id"] == *root).unwrap();
     fs::remove_file(of_root["path"].as_str().unwrap()).unwrap();
