@@ -23,7 +23,9 @@ impl ForkRequest {
     }
 
     /// Forks the whole conversation of a key into a session that no key has, in the agent's own place: for somebody who goes on
-    /// with it by the agent itself. No record holds it, no close or sweep removes it.
+    /// with it by the agent itself. No record holds it, no close or sweep removes it; lists tell where it comes from by what its
+    /// own file names. Of opencode it is [unsupported](crate::error::RewindError::Unsupported): in its own place its program
+    /// alone makes sessions.
     pub fn without_key(from: SessionKey, cwd: impl Into<PathBuf>) -> Self {
         Self { from, to: None, at: None, cwd: cwd.into(), name: None, enter_project: false }
     }
