@@ -1,7 +1,7 @@
 //! Room that is set aside: on a full disk, to drop something needs some before it gives any.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -31,15 +31,16 @@ fn allocate(folder: &Path, path: &Path) -> io::Result<()> {
     if space.f_bavail.saturating_mul(space.f_frsize) < FREE * BYTES {
         return Err(io::ErrorKind::StorageFull.into());
     }
-    let file = fs::OpenOptions::new()
+    let mut file = fs::OpenOptions::new()
         .write(true)
         .create(true)
-        .truncate(false)
+        .truncate(true)
         .mode(0o600)
         .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
         .open(path)?;
     // A hole would keep no room.
-    Ok(rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, BYTES)?)
+    io::copy(&mut io::repeat(0).take(BYTES), &mut file)?;
+    Ok(())
 }
 
 /// Lets it go. Says whether there was any.
