@@ -18,6 +18,8 @@ use crate::tracked::Tracked;
 
 /// A longer list of rules is not read.
 const LONGEST: u64 = 4 << 20;
+/// Nor one that costs more with those above it: parsed, a byte takes hundreds, and anybody who writes into the tree may write rules.
+const MOST: usize = 256 << 10;
 
 /// The rules that hold in a folder.
 #[derive(Debug)]
@@ -28,6 +30,8 @@ pub(crate) struct Rules {
     above: Option<Arc<Self>>,
     /// The folder is ignored, and only what is tracked in it is covered.
     only_tracked: bool,
+    /// What these cost, and the ones above them.
+    cost: usize,
     digest: [u8; 32],
 }
 
@@ -60,7 +64,14 @@ struct Parsed(Vec<Gitignore>);
 /// Lists of rules that were parsed, by what they say.
 #[derive(Debug, Default)]
 pub(crate) struct KnownLists {
-    lists: Mutex<HashMap<[u8; 32], Arc<Parsed>>>,
+    lists: Mutex<Lists>,
+}
+
+#[derive(Debug, Default)]
+struct Lists {
+    parsed: HashMap<[u8; 32], Arc<Parsed>>,
+    /// What they cost, all in all.
+    cost: usize,
 }
 
 /// So many are remembered.
@@ -70,10 +81,17 @@ impl KnownLists {
     fn parsed(&self, text: &[u8]) -> Arc<Parsed> {
         let key = Sha256::digest(text).into();
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        if lists.len() > REMEMBERED {
-            lists.clear();
+        if let Some(parsed) = lists.parsed.get(&key) {
+            return Arc::clone(parsed);
         }
-        Arc::clone(lists.entry(key).or_insert_with(|| Arc::new(Parsed::of(text))))
+        let cost = cost(text);
+        if lists.parsed.len() > REMEMBERED || lists.cost + cost > MOST {
+            *lists = Lists::default();
+        }
+        let parsed = Arc::new(Parsed::of(text));
+        lists.parsed.insert(key, Arc::clone(&parsed));
+        lists.cost += cost;
+        parsed
     }
 }
 
@@ -92,18 +110,25 @@ impl Rules {
     /// The rules of a tree, but for those in its files.
     pub(crate) fn of(checkpoints: &FsCheckpoints, tree: &Tree) -> Arc<Self> {
         let known = Arc::clone(&checkpoints.known_lists);
-        Self::of_repository(Vec::new(), tree.git.as_ref(), checkpoints.with_ignored, known)
+        Self::of_repository(Vec::new(), tree.git.as_ref(), checkpoints.with_ignored, (known, 0))
     }
 
-    fn of_repository(folder: Vec<u8>, git: Option<&Git>, off: bool, known: Arc<KnownLists>) -> Arc<Self> {
+    /// `above` is what the rules outside of it cost.
+    fn of_repository(
+        folder: Vec<u8>,
+        git: Option<&Git>,
+        off: bool,
+        (known, above): (Arc<KnownLists>, usize),
+    ) -> Arc<Self> {
         let exclude =
             git.filter(|_| !off).and_then(|git| place::read(&git.common.join("info/exclude"), LONGEST));
-        let list = exclude.filter(|text| !text.is_empty());
+        let list = exclude.filter(|text| !text.is_empty() && above + cost(text) <= MOST);
+        let cost = above + list.as_deref().map_or(0, cost);
         let digest = digest(&[u8::from(off)], list.as_deref().unwrap_or_default());
         let list = list.map(|text| List { folder: folder.clone(), text, parsed: OnceLock::new() });
         let index = git.map(|git| git.dir.join("index"));
         let repository = Arc::new(Repository { folder, index, tracked: OnceLock::new(), known, off });
-        Arc::new(Self { repository, list, above: None, only_tracked: false, digest })
+        Arc::new(Self { repository, list, above: None, only_tracked: false, cost, digest })
     }
 
     /// The rules that hold within a folder that is open. `has` tells whether there may be something of a name in it.
@@ -122,13 +147,16 @@ impl Rules {
             let git = place::git_of(&root.join(handle::path(path))).ok().flatten();
             if let Some(git) = git {
                 let known = Arc::clone(&self.repository.known);
-                rules = Self::of_repository(path.to_vec(), Some(&git), false, known);
+                rules = Self::of_repository(path.to_vec(), Some(&git), false, (known, self.cost));
             }
         }
         if has(b".gitignore")
             && let Some(text) = gitignore(folder)
+            && let cost = rules.cost + cost(&text)
+            && cost <= MOST
         {
             rules = Arc::new(Self {
+                cost,
                 repository: Arc::clone(&rules.repository),
                 digest: digest(&rules.digest, &text),
                 only_tracked: rules.only_tracked,
@@ -149,6 +177,7 @@ impl Rules {
             list: None,
             above: None,
             only_tracked: true,
+            cost: self.cost,
             digest: digest(&self.digest, b"only what is tracked"),
         })
     }
@@ -238,6 +267,18 @@ impl Parsed {
         let said = self.0.iter().rev().map(|part| part.matched(path, is_folder).map(|_| ()));
         said.into_iter().find(|said| !said.is_none()).unwrap_or(Match::None)
     }
+}
+
+/// The bytes of the rules in a list; those of paths, and of names by their extension, take less room, and count for a quarter.
+fn cost(text: &[u8]) -> usize {
+    let (mut plain, mut other) = (0, 0);
+    for line in text.split(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"#")) {
+        let rule = line.strip_prefix(b"!").unwrap_or(line);
+        let extension = rule.strip_prefix(b"*.").filter(|rest| !rest.iter().any(|byte| b"./".contains(byte)));
+        let is_plain = !extension.unwrap_or(rule).iter().any(|byte| b"*?[".contains(byte));
+        *(if is_plain { &mut plain } else { &mut other }) += line.len();
+    }
+    other + plain / 4
 }
 
 /// Braces mean themselves in git's patterns.

@@ -7,7 +7,7 @@ use session_core::{
     Checkpoint, CheckpointId, Checkpointer as _, Label, LeftOutWhy, Moment, RunId, TakeOrder, Timestamp,
 };
 
-use crate::support::{World, block, key, left_out};
+use crate::support::{World, block, git, key, left_out};
 
 /// The topmost paths that are left out as ignored.
 fn ignored(world: &World) -> BTreeSet<String> {
@@ -180,4 +180,31 @@ fn a_rule_that_a_prompt_makes_hides_nothing_of_what_it_does() {
     // Another key's checkpoint says nothing.
     let stranger = CheckpointId::new(uuid::Uuid::from_u128(9));
     assert_eq!(named(&step(Moment::BeforeRewind, 4, Some(stranger), None)), ["a", "new", "sub"]);
+}
+
+/// Anybody who writes into the tree may write rules; what they take of memory has an end.
+#[test]
+fn a_list_that_would_take_too_much_memory_is_not_read() {
+    let world = World::new();
+    // Each takes half of what there is, and a bit more.
+    let costly = |names: &str| format!("{}*\n{names}\n", "x".repeat(140 << 10));
+    world.write(".gitignore", costly("top"));
+    world.write("d/.gitignore", costly("mine"));
+    world.write("d/e/.gitignore", "mine\n*.log\n");
+    world.write("f/.gitignore", costly("mine"));
+    let many: String = (0..12_000).map(|n| format!("name-{n}\n*.e{n}\n")).collect();
+    world.write("g/.gitignore", many + &"#*".repeat(200 << 10));
+    world.write("h/.gitignore", costly(&costly("mine")));
+    for path in
+        ["top", "d/top", "d/mine", "d/e/mine", "d/e/a.log", "f/mine", "g/name-11999", "g/a.e11999", "h/mine"]
+    {
+        world.write(path, "x");
+    }
+    let out: Vec<_> = left_out(&world.take()).into_iter().map(|(path, _)| path).collect();
+    assert_eq!(out, ["d/e/a.log", "d/e/mine", "d/top", "g/a.e11999", "g/name-11999", "top"]);
+    // In a repository of its own, too.
+    git(&world.tree.join("d"), &["init", "-q"]);
+    world.write("d/.git/info/exclude", costly("mine"));
+    let out: Vec<_> = left_out(&world.take()).into_iter().map(|(path, _)| path).collect();
+    assert_eq!(out, ["d/.git", "d/e/a.log", "d/e/mine", "g/a.e11999", "g/name-11999", "top"]);
 }
