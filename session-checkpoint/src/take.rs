@@ -197,7 +197,8 @@ impl Take<'_> {
                 let (root, rules) = (root.to_owned(), self.rules.digest());
                 let kept = Kept { checkpoint, root, tree: list, mode, left_out, rules };
                 database::keep(db, &kept)?;
-                if let Some(count) = self.checkpoints.keep_latest {
+                // What it is compared with stays, and all that a rewind may go back to that is not done yet.
+                if let (Some(count), None) = (self.checkpoints.keep_latest, wish.label.back_to) {
                     forget::keep_latest(db, &wish.label.key, &kept.root, count.get())?;
                 }
                 Ok(Some(kept.checkpoint))

@@ -3,7 +3,9 @@
 use std::fs;
 use std::num::NonZeroU32;
 
-use session_core::{Checkpointer as _, Forget, Health};
+use session_core::{
+    CheckpointId, Checkpointer as _, Forget, Health, Label, Moment, RunId, TakeOrder, Timestamp,
+};
 
 use crate::support::{World, block, key, take};
 
@@ -66,6 +68,28 @@ fn only_the_latest_are_kept_where_that_is_asked_for() {
     let db = rusqlite::Connection::open(path).unwrap();
     let objects: i64 = db.query_row("SELECT count(*) FROM object", [], |row| row.get(0)).unwrap();
     assert!(objects < 80, "{objects}: what was dropped is collected now and then");
+}
+
+/// The oldest one that is kept can be gone back to, and looked at.
+#[test]
+fn what_one_is_compared_with_is_not_dropped_for_it() {
+    let mut world = World::new();
+    world.checkpoints = world.checkpoints.keep_latest(NonZeroU32::new(2).unwrap());
+    let step = |moment, back_to| {
+        let step = RunId::new(uuid::Uuid::nil());
+        let label = Label { back_to, ..Label::new(key("a"), step, moment) };
+        let id = CheckpointId::new(uuid::Uuid::new_v4());
+        let (at, folder) = (Timestamp::EPOCH, &*world.tree);
+        block(world.checkpoints.take(&TakeOrder { id, label: &label, at, folder, changed: None })).unwrap()
+    };
+    let (first, end) = (step(Moment::BeforeRun, None), step(Moment::AfterRun, None));
+    let look = step(Moment::Asked, Some(first.id));
+    assert!(world.list() == [first.clone(), end.clone(), look.clone()]);
+    block(world.checkpoints.forget(&key("a"), Forget::These(&[look.id]))).unwrap();
+    let before = step(Moment::BeforeRewind, Some(first.id));
+    assert!(world.list() == [first, end, before.clone()]);
+    let after = step(Moment::AfterRewind, None);
+    assert!(world.list() == [before, after], "then the older ones go");
 }
 
 #[test]

@@ -36,7 +36,8 @@ impl Trail {
 
     /// The prompts, by the places of their checkpoints. To go back takes those after the target off; to go back to before
     /// that gives them back. A rewind without a checkpoint at its end, and of which the record does not know, either, may have
-    /// been cut off before it took anything: who asks again means the same prompts.
+    /// been cut off before it took anything: who asks again means the same prompts. Where a target was dropped since, nobody
+    /// knows which prompts stood before it that are still listed: none of them is counted.
     fn live(&self) -> Live {
         let mut live = Live::default();
         for (at, checkpoint) in self.checkpoints.iter().enumerate() {
@@ -46,7 +47,7 @@ impl Trail {
                 Moment::BeforeRewind if !self.has_end(at) => {}
                 Moment::BeforeRewind => {
                     let target = checkpoint.label.back_to.and_then(|target| live.at.get(&target));
-                    live.now = target.cloned().unwrap_or(live.now);
+                    live.now = target.cloned().unwrap_or_default();
                 }
                 Moment::AfterRun | Moment::AfterRewind | Moment::Asked => {}
             }

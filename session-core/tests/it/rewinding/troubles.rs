@@ -321,3 +321,21 @@ async fn what_cannot_be_gone_back_to_is_told_by_its_kind() {
     let nobody = RewindRequest::new(SessionKey::new("issue-42", "nobody").unwrap(), "/w/demo");
     assert!(matches!(yard.lifecycle.rewind(&nobody).await, Err(RewindError::UnknownAgent { .. })));
 }
+
+/// Only so many checkpoints are kept, or somebody dropped one: what was taken back by it does not count again.
+#[tokio::test]
+async fn what_was_taken_back_stays_so_where_the_target_is_dropped() {
+    let yard = yard();
+    for prompt in ["one +a=1", "two +a=2", "three +a=3"] {
+        yard.run(prompt).await;
+    }
+    let rewound = yard.lifecycle.rewind(&back(2)).await.unwrap();
+    assert_eq!(yard.files(), ["a=1"]);
+    yard.run("four +b=4").await;
+    let target = rewound.target.id;
+    yard.shelf.inner().kept.retain(|(kept, _)| kept.id != target);
+    let error = yard.lifecycle.rewind(&back(2)).await.unwrap_err();
+    assert!(matches!(error, RewindError::NotSoMany { asked: 2, there: 1 }), "{error:?}");
+    assert_eq!(yard.lifecycle.rewind(&back(1)).await.unwrap().outcome, RewindOutcome::Done);
+    assert_eq!(yard.files(), ["a=1"]);
+}
