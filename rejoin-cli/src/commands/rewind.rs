@@ -179,9 +179,9 @@ fn foreseen(key: &SessionKey, preview: &RewindPreview, out: &mut Output) -> Resu
         if preview.mode.takes_files() {
             section("would change", &files.restore, out)?;
             let conflicts = if preview.on_conflicts == Conflicts::Overwrite {
-                "would change, though somebody else changed them, too"
+                "would change, though somebody else changed them, too, or may have"
             } else {
-                "would stay, as somebody else changed them, too (--overwrite)"
+                "would stay, as somebody else changed them, too, or may have (--overwrite)"
             };
             section(conflicts, &files.conflicts, out)?;
             // What they differ in from the target is not what anybody did to them.
@@ -270,7 +270,7 @@ fn left_of(outcome: &RewindOutcome) -> Vec<LeftJson> {
         match one {
             Unfinished::Conflicts(paths) => left.extend(paths.iter().map(|path| LeftJson {
                 path: Some(text(path)),
-                why: "somebody else changed it, too".to_owned(),
+                why: "somebody else changed it, too, or may have".to_owned(),
             })),
             Unfinished::Paths(paths) => left.extend(
                 paths.iter().map(|one| LeftJson { path: Some(text(&one.path)), why: one.why.to_string() }),

@@ -130,6 +130,20 @@ fn what_nobody_covers_any_more_is_not_told_as_put_back() {
 }
 
 #[test]
+fn what_changed_while_no_prompt_covered_it_stays_unless_it_is_said() {
+    let machine = machine();
+    let write = |text: &str| fs::write(machine.project.join("env"), text).unwrap();
+    write("one\n");
+    run(&machine, &[], "do: echo env > .gitignore; echo two > env").ok();
+    write("mine\n");
+    run(&machine, &[], "do: echo x > other").ok();
+    let partial = rejoin(&machine, &["rewind", "issue-42", "-n", "2"]);
+    assert_eq!((partial.code, text(&machine, "env").as_deref()), (1, Some("mine\n")), "{partial:?}");
+    assert_eq!((text(&machine, "other"), text(&machine, ".gitignore")), (None, None));
+    assert!(partial.stderr.contains("env: somebody else changed it, too"), "{partial:?}");
+}
+
+#[test]
 fn a_part_alone_goes_back_and_what_goes_apart_is_said() {
     let machine = worked();
     let files = rejoin(&machine, &["rewind", "issue-42", "--only", "files"]).ok();

@@ -1,6 +1,6 @@
 //! A rewind: what goes back of the files, and how the conversation goes back.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::{Change, Conflicts, FilesPlan, NodeKind};
@@ -12,7 +12,7 @@ fact! {
         Steps,
         /// Somebody else.
         Others,
-        /// Both.
+        /// Both, or nobody can tell.
         Both,
     }
 }
@@ -41,9 +41,11 @@ pub const fn path_fate(changer: Changer) -> PathFate {
 
 /// Decides about all paths that are not as they were at the target.
 ///
-/// `differs` tells from the target to now; `steps` what each prompt and each rewind since changed, and `gaps` what changed between
-/// those. The three cover each other: what differs was changed in a step or in a gap. A path that cannot go back without
-/// another one is as that one is: a folder that holds what stays stays, and nothing is put below what is no folder.
+/// `differs` tells from the target to now; `steps` what each prompt and each rewind since changed, in their order, and `gaps` what
+/// changed between those. What no gap changed was changed by the steps where their changes follow each other from the target to
+/// now; else some of it was not covered when it was changed, and somebody else may have done it. Where nothing stands by now, that
+/// is of no matter. A path that cannot go back without another one is as that one is: a folder that holds what stays stays, and
+/// nothing is put below what is no folder.
 #[must_use]
 pub fn files_plan<'a>(
     differs: Vec<Change>,
@@ -51,13 +53,18 @@ pub fn files_plan<'a>(
     gaps: impl IntoIterator<Item = &'a Change>,
     conflicts: Conflicts,
 ) -> FilesPlan {
-    let stepped: HashSet<&Path> = steps.into_iter().map(|change| change.path.as_path()).collect();
+    let mut stepped: HashMap<&Path, Vec<&Change>> = HashMap::new();
+    for change in steps {
+        stepped.entry(&change.path).or_default().push(change);
+    }
     let others: HashSet<&Path> = gaps.into_iter().map(|change| change.path.as_path()).collect();
     let fates = differs.into_iter().map(|change| {
-        let changer = match (stepped.contains(&*change.path), others.contains(&*change.path)) {
-            (_, false) => Changer::Steps,
-            (true, true) => Changer::Both,
-            (false, true) => Changer::Others,
+        let by_steps = stepped.get(&*change.path).map(Vec::as_slice).unwrap_or_default();
+        let changer = match (by_steps, others.contains(&*change.path)) {
+            // To make it again takes nothing from anybody.
+            (all, false) if change.after.is_none() || make_up(all, &change) => Changer::Steps,
+            ([], true) => Changer::Others,
+            (_, _) => Changer::Both,
         };
         (change.path.clone(), (change, path_fate(changer)))
     });
@@ -65,6 +72,18 @@ pub fn files_plan<'a>(
     paths.clear_the_way();
     paths.keep_full_folders();
     paths.into_plan()
+}
+
+/// Whether changes that follow each other make up a whole one.
+fn make_up(changes: &[&Change], whole: &Change) -> bool {
+    let mut node = whole.before;
+    for change in changes {
+        if change.before != node {
+            return false;
+        }
+        node = change.after;
+    }
+    node == whole.after
 }
 
 /// Every path that differs, with what becomes of it.

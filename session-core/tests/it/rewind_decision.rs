@@ -158,6 +158,27 @@ proptest! {
     }
 }
 
+/// What is covered no more and then again is changed by nobody who is known.
+#[test]
+fn what_steps_changed_goes_back_only_where_that_is_all() {
+    let change = |before: Option<&str>, after: Option<&str>| {
+        let tree = |text: Option<&str>| -> Tree {
+            text.map(|text| (PathBuf::from("a"), Some(text.to_owned()))).into_iter().collect()
+        };
+        diff(&tree(before), &tree(after)).remove(0)
+    };
+    let (one, two, three) = (Some("1"), Some("2"), Some("3"));
+    let plan = |now, steps: &[Change]| {
+        let plan = files_plan(vec![change(one, now)], steps, [], Conflicts::Keep);
+        (plan.restore.len(), plan.conflicts.len())
+    };
+    assert_eq!(plan(three, &[change(one, two), change(two, three)]), (1, 0));
+    for steps in [vec![], vec![change(one, two)], vec![change(two, three)]] {
+        assert_eq!(plan(three, &steps), (0, 1), "{steps:?}");
+        assert_eq!(plan(None, &steps), (1, 0), "nothing stands there: {steps:?}");
+    }
+}
+
 #[test]
 fn a_conversation_goes_back_to_where_it_stood_or_not_at_all() {
     for stood in Stood::ALL {
