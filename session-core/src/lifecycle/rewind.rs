@@ -105,6 +105,7 @@ impl Lifecycle {
         let mut kept = self.keep(wish.key).await?;
         let step = RunId::new(self.host.random_id());
         let mut warnings = Vec::new();
+        let unended = kept.record.rewinding.clone();
         self.end_what_is_left(&mut kept, step, &mut warnings).await?;
         warnings.extend(self.finish_cut_off(checkpointer, grounds.folder_path()).await?);
         let course = self.course(wish, step, (checkpointer, grounds, kept)).await?;
@@ -112,7 +113,7 @@ impl Lifecycle {
             return Err(RewindError::Unsupported { why });
         }
         let before = self.mark(&course, Moment::BeforeRewind, Some(course.target.id)).await?;
-        match self.carry_back(course, &before, warnings).await {
+        match self.carry_back(course, &before, unended, warnings).await {
             Ok(rewound) => Ok(rewound),
             Err(error) => {
                 // Nothing was touched: there is nothing to undo.
@@ -171,6 +172,7 @@ impl Lifecycle {
         &self,
         mut course: Course<'_>,
         before: &Checkpoint,
+        unended: Option<Rewinding>,
         mut warnings: Vec<Warning>,
     ) -> Result<Rewound, RewindError> {
         let files = course.files_plan(before.id).await?;
@@ -196,7 +198,7 @@ impl Lifecycle {
         let restored = match restored {
             Ok(restored) => PutBack { hidden, ..restored },
             Err(error) => {
-                self.withdraw(&mut course.kept).await;
+                self.withdraw(&mut course.kept, unended).await;
                 if let (Some(order), Some(branch)) = (order, &made) {
                     self.prune(&course.grounds, order, branch).await;
                 }
@@ -253,12 +255,12 @@ impl Lifecycle {
         self.must_write(kept).await
     }
 
-    /// Takes that back, where nothing was touched after all.
-    async fn withdraw(&self, kept: &mut Kept) {
-        if kept.record.rewinding.take().is_none() {
+    /// Takes that back, where nothing was touched after all. Of an earlier one that did not come to its end, nobody has heard yet.
+    async fn withdraw(&self, kept: &mut Kept, earlier: Option<Rewinding>) {
+        if kept.record.rewinding.is_none() {
             return;
         }
-        kept.changed = true;
+        (kept.record.rewinding, kept.changed) = (earlier, true);
         if !self.write(kept).await.is_saved() {
             tracing::warn!(key = %kept.record.key, "the record may tell of a rewind that was not begun");
         }

@@ -110,6 +110,20 @@ async fn it_is_told_by_who_comes_to_an_end() {
     assert!(told, "{warnings:?}");
 }
 
+/// Nor has a rewind that put itself in its place and touched nothing.
+#[tokio::test]
+async fn it_is_told_also_where_the_next_rewind_is_not_begun() {
+    let yard = yard();
+    yard.run("one +a=1").await;
+    yard.run("two +a=2").await;
+    die_after_the_files(&yard).await;
+    let undo = yard.lifecycle.record(&key()).await.unwrap().unwrap().rewinding.unwrap().undo;
+    yard.shelf.inner().fail = vec!["restore"];
+    yard.lifecycle.rewind(&back(2)).await.unwrap_err();
+    yard.shelf.inner().fail.clear();
+    assert_eq!(yard.run("three").await.warnings, [Warning::RewindUnended(undo)]);
+}
+
 /// One that was not begun after all leaves no word of it.
 #[tokio::test]
 async fn a_rewind_that_touched_nothing_leaves_no_word_in_the_record() {
