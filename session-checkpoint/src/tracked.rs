@@ -13,6 +13,8 @@ pub(crate) struct Tracked {
 
 /// A larger index is not read.
 const LARGEST: u64 = 1 << 30;
+/// Nor one whose names take more room: with each name a part of the one before, a small index may hold any number of bytes.
+const MOST: usize = if cfg!(test) { 1 << 20 } else { 256 << 20 };
 
 impl Tracked {
     /// These names, each within the tree.
@@ -66,6 +68,9 @@ impl Tracked {
                 return None;
             }
             let begin = tracked.ends.len().checked_sub(1).map_or(0, |last| tracked.begin(last));
+            if tracked.names.len() + full > MOST {
+                return None;
+            }
             tracked.names.extend_from_within(begin..begin + shared);
             tracked.names.extend_from_slice(&rest[..length]);
             tracked.ends.push(tracked.names.len());
@@ -195,5 +200,12 @@ mod tests {
         }
         assert!(Tracked::parse(&index(2, 20, &["a"], b"link\0\0\0\0"), 20).is_none());
         assert!(Tracked::parse(&index(5, 20, &["a"], b""), 20).is_none());
+        // Each name is the one before, and a letter.
+        let names: Vec<_> = (1..1000).map(|length| "x".repeat(length)).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        assert!(Tracked::parse(&index(4, 20, &names, b""), 20).is_some());
+        let names: Vec<_> = (1..1500).map(|length| "x".repeat(length)).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        assert!(Tracked::parse(&index(4, 20, &names, b""), 20).is_none());
     }
 }
