@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::num::NonZeroU32;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -109,9 +110,31 @@ impl FsCheckpoints {
 
     /// The tree around a folder, where checkpoints are taken of it.
     pub(crate) fn tree(&self, folder: &Path) -> Outcome<Tree> {
-        let tree = Tree::around(folder)?;
+        let mut tree = Tree::around(folder)?;
         limits::allow(self, &tree)?;
+        tree.former = self.former(&tree)?;
         Ok(tree)
+    }
+
+    /// Whoever works in a tree may make it a repository, or none: its checkpoints stay together, where the first one is.
+    fn former(&self, tree: &Tree) -> Outcome<Option<String>> {
+        let own = self.path(tree, "db");
+        let knows = |path: &Path| {
+            let root = tree.root.as_os_str().as_bytes();
+            self.lend(path).and_then(|db| database::knows(&db, root)).unwrap_or(false)
+        };
+        if own.exists() && knows(&own) {
+            return Ok(None);
+        }
+        // The name of one that was set aside has another point in it.
+        let stem =
+            |path: &Path| path.file_stem()?.to_str().filter(|stem| !stem.contains('.')).map(str::to_owned);
+        let all = self.databases()?;
+        let others = all.iter().filter(|path| **path != own);
+        Ok(others
+            .filter_map(|path| Some((path, stem(path)?)))
+            .find(|(path, _)| knows(path))
+            .map(|(_, stem)| stem))
     }
 
     /// The database of a tree; it is made where there is none.

@@ -295,6 +295,12 @@ pub(crate) fn show_left_out(checkpoint: &mut Checkpoint, left_out: &[(Vec<u8>, L
     checkpoint.left_out = shown.collect();
 }
 
+/// Whether a checkpoint of a tree was ever taken here.
+pub(crate) fn knows(db: &Connection, root: &[u8]) -> Outcome<bool> {
+    let mut select = db.prepare_cached("SELECT EXISTS (SELECT 1 FROM latest WHERE root = ?1)")?;
+    Ok(select.query_row([root], |row| row.get(0))?)
+}
+
 /// The checkpoint of a tree that was taken last, of whichever key. `None`: there is none, or that one was dropped since: an
 /// older one is none to build on where only what changed since is known.
 pub(crate) fn latest(db: &Connection, root: &[u8]) -> Outcome<Option<Kept>> {

@@ -20,6 +20,8 @@ pub(crate) struct Tree {
     pub(crate) repository: PathBuf,
     /// The repository, where there is one.
     pub(crate) git: Option<Git>,
+    /// The beginning of the names of its files in the store, where it is kept under another repository: the one that it had before.
+    pub(crate) former: Option<String>,
 }
 
 /// Where the repository of a work tree lies.
@@ -37,14 +39,18 @@ impl Tree {
         let folder = fs::canonicalize(folder).map_err(Trouble::io(folder))?;
         for root in folder.ancestors() {
             if let Some(git) = git_of(root)? {
-                return Ok(Self { root: root.to_owned(), repository: git.common.clone(), git: Some(git) });
+                let (root, repository) = (root.to_owned(), git.common.clone());
+                return Ok(Self { root, repository, git: Some(git), former: None });
             }
         }
-        Ok(Self { root: folder.clone(), repository: folder, git: None })
+        Ok(Self { root: folder.clone(), repository: folder, git: None, former: None })
     }
 
     /// The beginning of the names of its files in the store.
     pub(crate) fn name(&self) -> String {
+        if let Some(former) = &self.former {
+            return former.clone();
+        }
         let hash = Sha256::digest(self.repository.as_os_str().as_bytes());
         hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
     }

@@ -130,6 +130,23 @@ fn what_nobody_covers_any_more_is_not_told_as_put_back() {
 }
 
 #[test]
+fn a_prompt_that_makes_a_repository_or_removes_one_is_taken_back() {
+    let machine = machine();
+    fs::write(machine.project.join("a.txt"), "one\n").unwrap();
+    run(&machine, &[], "do: mkdir -p .git; echo ref > .git/HEAD; echo two > a.txt").ok();
+    assert!(rejoin(&machine, &["diff", "issue-42"]).ok().stdout.contains("M a.txt"));
+    run(&machine, &[], "do: rm -r .git; echo three > a.txt").ok();
+    rejoin(&machine, &["rewind", "issue-42"]).ok();
+    assert_eq!(text(&machine, "a.txt").as_deref(), Some("two\n"));
+    fs::create_dir(machine.project.join(".git")).unwrap();
+    fs::write(machine.project.join(".git/HEAD"), "ref\n").unwrap();
+    rejoin(&machine, &["rewind", "issue-42"]).ok();
+    assert_eq!(text(&machine, "a.txt").as_deref(), Some("one\n"));
+    rejoin(&machine, &["undo", "issue-42"]).ok();
+    assert_eq!(text(&machine, "a.txt").as_deref(), Some("two\n"));
+}
+
+#[test]
 fn what_changed_while_no_prompt_covered_it_stays_unless_it_is_said() {
     let machine = machine();
     let write = |text: &str| fs::write(machine.project.join("env"), text).unwrap();
