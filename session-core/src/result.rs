@@ -126,6 +126,8 @@ pub enum Warning {
     PreambleHeldBack,
     /// A text of this code had gone before a prompt that was taken back, and does not wait again: another one has its place.
     PreambleLost(String),
+    /// The session that was put in force was found, for the reason with this code, not to be continued: the next run begins anew.
+    BeginsAnew(String),
     /// A copy that was made to ask the agent for a summary is still there; the next summary of the key, or a sweep, removes it.
     CopyLeft(String),
 }
@@ -184,6 +186,9 @@ impl fmt::Display for Warning {
             }
             Self::PreambleLost(why) => {
                 write!(f, "what was {why} went before a prompt that was taken back, and does not wait again, as another text does")
+            }
+            Self::BeginsAnew(code) => {
+                write!(f, "the session was found not to be continued any more ({code}): the next run begins a new one")
             }
             Self::CopyLeft(error) => write!(f, "the copy made for a summary is still there: {error}"),
         }

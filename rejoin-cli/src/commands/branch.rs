@@ -1,6 +1,6 @@
 //! `rejoin fork`, `rejoin clear` and `rejoin rebind`.
 
-use rejoin::{ForkRequest, NativeId, SessionKey, SessionName};
+use rejoin::{ForkRequest, NativeId, SessionKey, SessionName, Warning};
 use serde::Serialize;
 
 use crate::args;
@@ -105,11 +105,15 @@ pub(crate) async fn rebind(args: &args::Rebind, world: &World, out: &mut Output)
         });
     }
     let aside = rejoined.set_aside.map(|aside| format!("; {aside} is set aside")).unwrap_or_default();
-    out.line(&format!("the next run of {key} continues {}{aside}", rejoined.session))?;
+    let begins_anew = rejoined.warnings.iter().any(|warning| matches!(warning, Warning::BeginsAnew(_)));
+    out.line(&match begins_anew {
+        true => format!("{} is in force for {key} again{aside}", rejoined.session),
+        false => format!("the next run of {key} continues {}{aside}", rejoined.session),
+    })?;
     tell(&rejoined.warnings, out)
 }
 
-fn tell(warnings: &[rejoin::Warning], out: &mut Output) -> Result<(), Failure> {
+fn tell(warnings: &[Warning], out: &mut Output) -> Result<(), Failure> {
     out.flush()?;
     for warning in warnings {
         out.note(&format!("warning: {warning}"));

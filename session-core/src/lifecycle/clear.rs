@@ -81,6 +81,7 @@ impl Lifecycle {
         let set_aside = kept.present().map(|binding| binding.native_id.clone());
         kept.put_in_force(Some(binding), SET_ASIDE, self.host.now());
         self.must_write(&mut kept).await?;
+        warnings.extend(kept.begins_anew());
         let mut event = AuditEvent::new(self.host.now(), step, "rejoined");
         (event.before, event.after) = (set_aside.clone(), Some(session.clone()));
         let audit_seq = self.append_or_warn(key, &event, &mut warnings).await;

@@ -90,6 +90,7 @@ impl Lifecycle {
             now: self.host.now(),
         };
         let branch = self.branch(&grounds, order).await?;
+        let mut warnings = Vec::new();
         if let (Some(heir), Some(into)) = (&mut heir, &into) {
             // A copy of all that it holds cannot be continued either; one of less may.
             let poisoned = of.poisoned.clone().filter(|_| holds(&keep, look.as_ref()) == Holds::Same);
@@ -97,6 +98,7 @@ impl Lifecycle {
             let lives_in = if lives_elsewhere { Some(grounds.folder.clone()) } else { of.lives_in.clone() };
             let binding = self.branch_binding(into, &of, (&branch, counters));
             heir.put_in_force(Some(Binding { lives_in, poisoned, ..binding }), "forked", self.host.now());
+            warnings.extend(heir.begins_anew());
             if heir.record.name.is_none() {
                 heir.record.name = name.as_ref().map(SessionName::as_str).map(str::to_owned);
             }
@@ -115,7 +117,6 @@ impl Lifecycle {
         });
         event.after = Some(if to.is_some() { branch.id.clone() } else { of.native_id.clone() });
         event.before = to.is_none().then(|| of.native_id.clone());
-        let mut warnings = Vec::new();
         let audit_seq = self.append_or_warn(to.as_ref().unwrap_or(from), &event, &mut warnings).await;
         Ok(Forked { session: branch.id, of: of.native_id, kept: branch.turns, audit_seq, warnings })
     }

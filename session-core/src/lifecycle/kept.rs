@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use crate::decide::Why;
 use crate::error::{RunError, StoreError, StoreErrorKind};
 use crate::{
     Binding, Candidate, Guard, Holder, Lease, Recorded, RunId, Saved, SessionKey, SessionRecord, Timestamp,
-    codec,
+    Warning, codec,
 };
 
 use super::Lifecycle;
 use super::hold::Hold;
-use super::ledger::COMPACTED;
+use super::ledger::{COMPACTED, FAILING};
 
 /// Why a record was not taken up.
 #[derive(Debug)]
@@ -89,6 +90,14 @@ impl Kept {
         self.record.went_back = steps;
         self.record.updated_at = now;
         self.changed |= self.guard != Guard::Absent;
+    }
+
+    /// Whether the next run would not continue the session in force.
+    pub(super) fn begins_anew(&self) -> Option<Warning> {
+        let binding = self.record.binding.as_ref()?;
+        let failing = self.record.failed_resumes >= FAILING;
+        let failing = failing.then_some(Why::ResumeKeepsFailing.code());
+        binding.poisoned.as_deref().or(failing).map(|code| Warning::BeginsAnew(code.to_owned()))
     }
 
     /// Puts aside what a dead runner began beside the session in force: the next run would take it up.

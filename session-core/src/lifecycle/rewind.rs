@@ -222,7 +222,9 @@ impl Lifecycle {
         warnings.extend(put_to_wait(&mut course.kept, waits));
         course.kept.note_rewinds(course.trail.with_end(course.step), self.host.now());
         let recorded = self.write(&mut course.kept).await;
-        if !recorded.is_saved() {
+        if recorded.is_saved() {
+            warnings.extend(course.kept.begins_anew().filter(|_| course.talk.changes()));
+        } else {
             course.kept.record = was;
             // A record that may lead to it is right or wrong with it.
             if let (Some(order), Some(branch), false) = (order, &made, course.kept.in_doubt) {

@@ -237,7 +237,7 @@ async fn a_closed_key_has_no_checkpoints_and_one_that_kept_them_is_not_closed() 
 async fn a_session_that_is_put_aside_and_rejoined_keeps_its_failed_resumes() {
     let yard = yard();
     let session = yard.run("one").await.session_id.unwrap();
-    for _ in 0..2 {
+    for _ in 0..3 {
         yard.agent.will([Act::Fail(Verdict::Crashed, Activity::None)]);
         yard.lifecycle.run(request("x").resume(ResumePolicy::Require)).await.unwrap_err();
     }
@@ -246,8 +246,11 @@ async fn a_session_that_is_put_aside_and_rejoined_keeps_its_failed_resumes() {
     let cleared = yard.lifecycle.clear(&key()).await.unwrap();
     assert_eq!(cleared.session.as_ref(), Some(&session));
     assert_eq!(yard.lifecycle.record(&key()).await.unwrap().unwrap().failed_resumes, 0);
-    let _ = yard.lifecycle.rejoin(&key(), &session).await.unwrap();
+    let rejoined = yard.lifecycle.rejoin(&key(), &session).await.unwrap();
     assert_eq!(yard.lifecycle.record(&key()).await.unwrap().unwrap().failed_resumes, row);
+    let why = Why::ResumeKeepsFailing;
+    assert_eq!(rejoined.warnings, [Warning::BeginsAnew(why.code().to_owned())]);
+    assert_eq!(yard.run("two").await.resume_fallback, Some(why));
 }
 
 #[tokio::test]
@@ -265,17 +268,19 @@ async fn a_session_that_cannot_be_continued_is_made_no_better_by_going_there_aga
     };
     let yard = poisoned().await;
     let session = yard.lifecycle.clear(&key()).await.unwrap().session.unwrap();
-    let _ = yard.lifecycle.rejoin(&key(), &session).await.unwrap();
+    let rejoined = yard.lifecycle.rejoin(&key(), &session).await.unwrap();
+    let [Warning::BeginsAnew(_)] = &*rejoined.warnings else { panic!("{:?}", rejoined.warnings) };
     assert_eq!(gives_up(&yard, key()).await, Some(Why::LastRunPoisoned), "rejoined");
 
     let yard = poisoned().await;
     let rewound = yard.lifecycle.rewind(&back(1)).await.unwrap();
     assert_eq!((rewound.outcome, yard.said().await.len()), (RewindOutcome::Done, 1));
-    let _ = yard.undo().await;
+    assert_eq!(rewound.warnings, []);
+    assert_eq!(yard.undo().await.warnings, rejoined.warnings);
     assert_eq!(gives_up(&yard, key()).await, Some(Why::LastRunPoisoned), "undone");
 
     let yard = poisoned().await;
-    let _ = yard.lifecycle.fork(&fork()).await.unwrap();
+    assert_eq!(yard.lifecycle.fork(&fork()).await.unwrap().warnings, rejoined.warnings);
     assert_eq!(gives_up(&yard, other()).await, Some(Why::LastRunPoisoned), "forked as a whole");
 
     // What is cut off before that may be as good as ever.
