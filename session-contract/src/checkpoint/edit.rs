@@ -24,7 +24,8 @@ const SCRIPTS: [&str; 8] = [
     "rm -rf \"$1\" && mkdir -p \"$1/x\" && printf 'in it' >\"$1/x/y\"",
     "ln \"$1\" \"$2\"",
     "ln -s \"$1\" \"$2\"",
-    "chmod -R u+rwX,go-rwx \"$1\"",
+    // It follows a link that it is given, and one may lead to the top, where the repository is.
+    "[ -L \"$1\" ] || chmod -R u+rwX,go-rwx \"$1\"",
     "cp -R \"$1\" \"$2\"",
     "rm -rf \"$2\" && printf '%s' \"$1\" >\"$2\"",
 ];
