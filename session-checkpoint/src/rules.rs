@@ -269,14 +269,16 @@ impl Parsed {
     }
 }
 
-/// The bytes of the rules in a list; those of paths, and of names by their extension, take less room, and count for a quarter.
+/// The bytes of the rules in a list, and some for each rule; paths, and names by their extension, take less room, and count for a
+/// quarter.
 fn cost(text: &[u8]) -> usize {
     let (mut plain, mut other) = (0, 0);
-    for line in text.split(|byte| *byte == b'\n').filter(|line| !line.starts_with(b"#")) {
+    let is_rule = |line: &&[u8]| !line.is_empty() && !line.starts_with(b"#");
+    for line in text.split(|byte| *byte == b'\n').filter(is_rule) {
         let rule = line.strip_prefix(b"!").unwrap_or(line);
         let extension = rule.strip_prefix(b"*.").filter(|rest| !rest.iter().any(|byte| b"./".contains(byte)));
         let is_plain = !extension.unwrap_or(rule).iter().any(|byte| b"*?[".contains(byte));
-        *(if is_plain { &mut plain } else { &mut other }) += line.len();
+        *(if is_plain { &mut plain } else { &mut other }) += line.len() + 16;
     }
     other + plain / 4
 }
