@@ -1,16 +1,15 @@
-//! Makes files and folders durable, many at once, while others are still being made: a disk that is asked by several answers
-//! them together.
+//! Makes files and folders durable, many at once: a disk that is asked by several answers them together.
 
-use std::fmt;
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{Builder, Scope};
 
 use rustix::io::Errno;
 use session_core::LeftWhy;
+use tokio::runtime;
 
 use super::hands::Hands;
 use super::task::why;
@@ -20,73 +19,86 @@ use crate::trouble::{Outcome, Trouble};
 
 /// So many folders are open at once.
 const BATCH: usize = 64;
+/// So many threads help at most. They wait, and take nothing from the processor.
+const HELPERS: usize = 15;
 
 /// What is to be made durable.
 pub(super) type Handle = Arc<dyn AsFd + Send + Sync>;
 
+/// How something is made durable.
+pub(super) type SyncFn = fn(BorrowedFd<'_>) -> io::Result<()>;
+
 /// One to be made durable, and whom to tell how that went.
 type Job = (Handle, Sender<io::Result<()>>);
 
-/// Makes durable what it is given, and says of each how that went. It ends with the scope of its threads.
-pub(super) struct Syncer<'scope, 'env> {
-    scope: &'scope Scope<'scope, 'env>,
-    hands: &'scope dyn Hands,
-    threads: usize,
-    jobs: Sender<Job>,
-    for_threads: Arc<Mutex<Receiver<Job>>>,
+/// Makes durable what it is given, and says of each how that went.
+#[derive(Debug)]
+pub(super) struct Syncer<'a> {
+    hands: &'a dyn Hands,
+    /// Where threads come from that help; they are kept warm there.
+    helpers: Option<(runtime::Handle, SyncFn)>,
+    queue: Arc<Queue>,
     given: Vec<Receiver<io::Result<()>>>,
 }
 
-impl fmt::Debug for Syncer<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Syncer").field("threads", &self.threads).finish_non_exhaustive()
+#[derive(Default)]
+struct Queue(Mutex<VecDeque<Job>>);
+
+impl std::fmt::Debug for Queue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Queue").finish_non_exhaustive()
     }
 }
 
-impl<'scope, 'env> Syncer<'scope, 'env> {
-    pub(super) fn new(scope: &'scope Scope<'scope, 'env>, hands: &'scope dyn Hands) -> Self {
-        let (jobs, for_threads) = channel();
-        let for_threads = Arc::new(Mutex::new(for_threads));
-        Self { scope, hands, threads: 0, jobs, for_threads, given: Vec::new() }
+impl Queue {
+    fn next(&self) -> Option<Job> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    /// Begins with one.
+    fn put(&self, job: Job) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(job);
+    }
+}
+
+impl<'a> Syncer<'a> {
+    pub(super) fn new(hands: &'a dyn Hands) -> Self {
+        let helpers = runtime::Handle::try_current().ok().zip(hands.sync_elsewhere());
+        Self { hands, helpers, queue: Arc::default(), given: Vec::new() }
+    }
+
+    /// Takes one more, and begins with it where there is somebody to help.
     pub(super) fn give(&mut self, handle: Handle) {
         let (told, how) = channel();
+        self.queue.put((handle, told));
         self.given.push(how);
-        let at_once = self.hands.at_once();
-        if at_once > 1 && self.threads < at_once && self.begin() {
-            self.threads += 1;
-        }
-        // Where there is no thread, it is done here.
-        if self.threads == 0 {
-            drop(told.send(sync(self.hands, handle.as_fd())));
-        } else {
-            drop(self.jobs.send((handle, told)));
+        if let Some((threads, sync)) = self.helpers.as_ref().filter(|_| self.given.len() <= HELPERS) {
+            let (queue, sync) = (Arc::clone(&self.queue), *sync);
+            drop(threads.spawn_blocking(move || {
+                while let Some((handle, told)) = queue.next() {
+                    drop(told.send(settled(sync(handle.as_fd()))));
+                }
+            }));
         }
     }
 
-    fn begin(&self) -> bool {
-        let (hands, jobs) = (self.hands, Arc::clone(&self.for_threads));
-        let next = move || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let work = move || {
-            while let Ok((handle, told)) = next() {
-                drop(told.send(sync(hands, handle.as_fd())));
-            }
-        };
-        Builder::new().spawn_scoped(self.scope, work).is_ok()
-    }
-
-    /// How it went, in the order in which they were given.
+    /// How it went, in the order in which they were given. What nobody began with is done here: who helps may come late, or never.
     pub(super) fn ended(&mut self) -> Vec<io::Result<()>> {
+        while let Some((handle, told)) = self.queue.next() {
+            drop(told.send(sync(self.hands, handle.as_fd())));
+        }
         let lost = |_| Err(io::Error::other("nobody said whether it is durable"));
         self.given.drain(..).map(|how| how.recv().unwrap_or_else(lost)).collect()
     }
 }
 
-/// A file system that cannot is taken at its word.
+/// Makes one durable.
 pub(super) fn sync(hands: &dyn Hands, handle: BorrowedFd<'_>) -> io::Result<()> {
-    match hands.sync(handle) {
+    settled(hands.sync(handle))
+}
+
+/// A file system that cannot is taken at its word.
+fn settled(synced: io::Result<()>) -> io::Result<()> {
+    match synced {
         Err(error) if Errno::from_io_error(&error).is_some_and(is_no_answer) => Ok(()),
         done => done,
     }
@@ -99,7 +111,7 @@ const fn is_no_answer(error: Errno) -> bool {
 
 impl Work<'_> {
     /// Makes the entries of the folders durable that were touched.
-    pub(super) fn sync_folders(&mut self, syncer: &mut Syncer<'_, '_>) -> Outcome<()> {
+    pub(super) fn sync_folders(&mut self, syncer: &mut Syncer<'_>) -> Outcome<()> {
         let mut given = Vec::new();
         for path in std::mem::take(&mut self.touched) {
             let folder = loop {
@@ -131,7 +143,7 @@ impl Work<'_> {
 }
 
 /// Waits for the folders that were given.
-fn ended(given: &mut Vec<PathBuf>, syncer: &mut Syncer<'_, '_>) -> Outcome<()> {
+fn ended(given: &mut Vec<PathBuf>, syncer: &mut Syncer<'_>) -> Outcome<()> {
     for (path, synced) in given.drain(..).zip(syncer.ended()) {
         synced.map_err(Trouble::io(path))?;
     }

@@ -61,7 +61,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// What leaves it to be finished later; what is told of single paths is no error.
-    pub(super) fn make_folders(&mut self, tasks: &mut [Task], syncer: &mut Syncer<'_, '_>) -> Outcome<()> {
+    pub(super) fn make_folders(&mut self, tasks: &mut [Task], syncer: &mut Syncer<'_>) -> Outcome<()> {
         let is_missing = |task: &Task| {
             let is_open = task.number.is_some() && task.verdict.is_none() && task.mode.is_none();
             is_open && task.folder_modes().1.is_some()

@@ -12,6 +12,8 @@ use std::path::Path;
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
+use super::durable::SyncFn;
+
 /// What is known of something without reading it. Two that are equal are of the same thing, unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
@@ -69,8 +71,8 @@ impl Seen {
 
 /// A file system, as far as it is needed.
 pub(super) trait Hands: Debug + Sync {
-    /// From how many threads it may be asked for what waits for the disk.
-    fn at_once(&self) -> usize;
+    /// How other threads make something durable meanwhile; `None`: they do not.
+    fn sync_elsewhere(&self) -> Option<SyncFn>;
     fn open_root(&self, path: &Path) -> io::Result<OwnedFd>;
     /// Opens a folder in a folder.
     fn enter(&self, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd>;
@@ -115,9 +117,8 @@ fn mode(bits: u16) -> Mode {
 }
 
 impl Hands for Real {
-    fn at_once(&self) -> usize {
-        // They wait, and take nothing from the processor.
-        16
+    fn sync_elsewhere(&self) -> Option<SyncFn> {
+        Some(|file| Ok(fs::fsync(file)?))
     }
 
     fn open_root(&self, path: &Path) -> io::Result<OwnedFd> {

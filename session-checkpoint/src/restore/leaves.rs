@@ -46,7 +46,7 @@ impl Work<'_> {
     ///
     /// # Errors
     /// The database's; what is told of single paths is no error.
-    pub(super) fn put_leaves(&mut self, tasks: &mut [Task], syncer: &mut Syncer<'_, '_>) -> Outcome<()> {
+    pub(super) fn put_leaves(&mut self, tasks: &mut [Task], syncer: &mut Syncer<'_>) -> Outcome<()> {
         let open: Vec<usize> =
             (0..tasks.len()).filter(|at| tasks[*at].verdict.is_none() && is_leaf(tasks[*at].after)).collect();
         let mut open = open.as_slice();

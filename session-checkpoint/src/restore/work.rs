@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 use rustix::io::Errno;
@@ -47,12 +47,8 @@ pub(super) struct Work<'a> {
 
 impl Work<'_> {
     /// Does it all. An error leaves it to be finished later.
-    pub(super) fn run(self, tasks: Vec<Task>) -> Outcome<Restored> {
-        let hands = self.hands;
-        thread::scope(|scope| self.run_with(tasks, &mut Syncer::new(scope, hands)))
-    }
-
-    fn run_with(mut self, mut tasks: Vec<Task>, syncer: &mut Syncer<'_, '_>) -> Outcome<Restored> {
+    pub(super) fn run(mut self, mut tasks: Vec<Task>) -> Outcome<Restored> {
+        let syncer = &mut Syncer::new(self.hands);
         self.open_folders(&mut tasks);
         if self.goes_on {
             self.remove_drafts(&tasks);
@@ -230,7 +226,7 @@ impl Work<'_> {
     }
 
     /// Makes the entries of folders durable.
-    fn end(&mut self, tasks: &[Task], syncer: &mut Syncer<'_, '_>) -> Outcome<()> {
+    fn end(&mut self, tasks: &[Task], syncer: &mut Syncer<'_>) -> Outcome<()> {
         for (parent, name) in std::mem::take(&mut self.litter) {
             self.discard(&parent, name);
         }

@@ -10,6 +10,7 @@ use std::sync::Mutex;
 
 use rustix::io::Errno;
 
+use crate::restore::durable::SyncFn;
 use crate::restore::hands::{Hands, Real, Seen};
 
 /// What happens at a call, counted from zero.
@@ -111,8 +112,8 @@ fn named(word: &str, name: &OsStr) -> String {
 }
 
 impl Hands for Faulty {
-    fn at_once(&self) -> usize {
-        1
+    fn sync_elsewhere(&self) -> Option<SyncFn> {
+        None
     }
 
     fn open_root(&self, path: &Path) -> io::Result<OwnedFd> {

@@ -10,6 +10,7 @@ use std::sync::Mutex;
 
 use super::faulty::Faulty;
 use super::model::{Model, Thing};
+use crate::restore::durable::SyncFn;
 use crate::restore::hands::{Hands, Real, Seen};
 
 /// A file, a link or a folder.
@@ -252,8 +253,8 @@ impl<'a> Platter<'a> {
 }
 
 impl Hands for Platter<'_> {
-    fn at_once(&self) -> usize {
-        self.hands.at_once()
+    fn sync_elsewhere(&self) -> Option<SyncFn> {
+        self.hands.sync_elsewhere()
     }
 
     fn open_root(&self, path: &Path) -> io::Result<OwnedFd> {
