@@ -36,6 +36,7 @@ struct RewindJson {
     not_covered: Vec<super::checkpoints::LeftOutJson>,
     not_covered_count: Option<u64>,
     conversation: ConversationJson,
+    apart: ApartJson,
     audit_seq: Option<u64>,
     warnings: Vec<String>,
 }
@@ -59,6 +60,25 @@ struct ConversationJson {
     of: Option<String>,
     turns: Option<u64>,
     reason: Option<String>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct ApartJson {
+    prompts: Option<usize>,
+    lacks: Option<usize>,
+    paths: Option<usize>,
+}
+
+impl From<Option<Apart>> for ApartJson {
+    fn from(apart: Option<Apart>) -> Self {
+        match apart {
+            Some(Apart::ConversationStays { prompts, lacks }) => {
+                Self { prompts: Some(prompts), lacks: Some(lacks), paths: None }
+            }
+            Some(Apart::FilesStay { paths }) => Self { paths: Some(paths), ..Self::default() },
+            _ => Self::default(),
+        }
+    }
 }
 
 impl From<&Prompted> for PromptedJson {
@@ -170,6 +190,7 @@ fn foreseen(key: &SessionKey, preview: &RewindPreview, out: &mut Output) -> Resu
             not_covered: preview.not_covered.iter().map(Into::into).collect(),
             not_covered_count: Some(preview.not_covered_count),
             conversation: (&preview.conversation).into(),
+            apart: preview.apart.into(),
             audit_seq: None,
             warnings: Vec::new(),
         })?;
@@ -234,6 +255,7 @@ fn done(key: &SessionKey, rewound: &Rewound, out: &mut Output) -> Result<(), Fai
             not_covered: Vec::new(),
             not_covered_count: None,
             conversation: (&rewound.conversation).into(),
+            apart: rewound.apart.into(),
             audit_seq: rewound.audit_seq.map(|seq| seq.0),
             warnings: rewound.warnings.iter().map(ToString::to_string).collect(),
         })?;

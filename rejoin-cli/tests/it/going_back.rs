@@ -163,6 +163,9 @@ fn what_changed_while_no_prompt_covered_it_stays_unless_it_is_said() {
 #[test]
 fn a_part_alone_goes_back_and_what_goes_apart_is_said() {
     let machine = worked();
+    let apart = |only| json(&machine, &["rewind", "issue-42", "--only", only, "--dry-run"])["apart"].clone();
+    assert_eq!(apart("files"), serde_json::json!({"prompts": 1, "lacks": 0, "paths": null}));
+    assert_eq!(apart("conversation"), serde_json::json!({"prompts": null, "lacks": null, "paths": 2}));
     let files = rejoin(&machine, &["rewind", "issue-42", "--only", "files"]).ok();
     assert!(files.stdout.contains("may still tell of 1 prompt"), "{files:?}");
     assert_eq!(text(&machine, "c.txt").as_deref(), Some("kept\n"));

@@ -83,7 +83,7 @@ pub(crate) const BACK: &[Shape] = &[
             (
                 "unended[]",
                 "string",
-                "runs whose runner died: what changed until the next one counts as theirs",
+                "runs and rewinds without a checkpoint at their end: what changed until the next one counts as theirs",
             ),
             ("not_covered[].path", "string", "of a dry run: what stays as it is, as no checkpoint covers it"),
             ("not_covered[].why", "string", "why, as in `checkpoints`"),
@@ -97,6 +97,13 @@ pub(crate) const BACK: &[Shape] = &[
             ("conversation.of", "string?", "the session that a branch is made of"),
             ("conversation.turns", "number?", "prompts that are kept"),
             ("conversation.reason", "string?", "why it cannot go back"),
+            (
+                "apart.prompts",
+                "number?",
+                "prompts of which the conversation may still tell, though their files go back",
+            ),
+            ("apart.lacks", "number?", "prompts that it may not know, though their files come back"),
+            ("apart.paths", "number?", "paths that stay, though the conversation goes back"),
             ("audit_seq", "number?", "the number of its event in the audit log"),
             ("warnings[]", "string", "what did not spoil it"),
         ],
