@@ -83,7 +83,9 @@ impl fmt::Display for CheckpointError {
             CheckpointErrorKind::NotFound => "there is no such checkpoint",
             CheckpointErrorKind::Corrupt => "the checkpoints hold something unreadable",
             CheckpointErrorKind::Newer => "the checkpoints were written by a newer version; upgrade this one",
-            CheckpointErrorKind::CutOff => "it was begun and cut off; the next look at the tree finishes it",
+            CheckpointErrorKind::CutOff => {
+                "it was begun and cut off; the next run or rewind there finishes it"
+            }
             CheckpointErrorKind::Other => "the checkpoints failed",
         };
         write!(f, "{kind} ({} {})", self.operation, self.path.display())?;
