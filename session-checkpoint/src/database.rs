@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params};
 use session_core::{
@@ -18,6 +19,8 @@ use crate::trouble::{Outcome, Trouble};
 const FORMAT: i64 = 1;
 /// How long a write of another process is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two tries of what SQLite does not wait for.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A commit is on the disk when it returns.
 const DURABLE: &str = "FULL";
@@ -90,7 +93,7 @@ pub(crate) fn open(path: &Path) -> Outcome<Connection> {
     db.busy_timeout(PATIENCE)?;
     // Counts in a new database alone: pages of what was dropped can be given back.
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
-    db.pragma_update(None, "journal_mode", "WAL")?;
+    write_ahead(&db)?;
     db.pragma_update(None, "synchronous", DURABLE)?;
     // In KiB, where it is negative: what finds objects stays in memory.
     db.pragma_update(None, "cache_size", -16_384)?;
@@ -109,6 +112,23 @@ pub(crate) fn open(path: &Path) -> Outcome<Connection> {
     }
     transaction.commit()?;
     Ok(db)
+}
+
+/// Has it write what changed into a log first. Of two that ask a new database for that at once, SQLite tells one to come again, and
+/// lets none wait.
+fn write_ahead(db: &Connection) -> Outcome<()> {
+    let begun = Instant::now();
+    loop {
+        match db.pragma_update(None, "journal_mode", "WAL") {
+            Err(error)
+                if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
+                    && begun.elapsed() < PATIENCE =>
+            {
+                thread::sleep(PAUSE);
+            }
+            done => return Ok(done?),
+        }
+    }
 }
 
 /// How often objects were dropped. A take that saw an object there counts on it only while this stays as it is.
@@ -308,4 +328,32 @@ pub(crate) fn latest(db: &Connection, root: &[u8]) -> Outcome<Option<Kept>> {
         "SELECT {COLUMNS} FROM checkpoint WHERE number = (SELECT number FROM latest WHERE root = ?1)"
     );
     db.prepare_cached(&sql)?.query_row([root], |row| Ok(read(row))).optional()?.transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    use std::time::Duration;
+
+    use rusqlite::Connection;
+
+    /// Whoever takes the first checkpoint of a tree looks into all databases, also into one that another process just makes.
+    #[test]
+    fn one_that_another_just_makes_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new.db");
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let (told, how) = channel();
+        let waits = std::thread::spawn(move || {
+            let db = Connection::open(&path).unwrap();
+            db.busy_timeout(super::PATIENCE).unwrap();
+            told.send(super::write_ahead(&db).map_err(|trouble| format!("{trouble:?}")))
+        });
+        let early = how.recv_timeout(Duration::from_millis(200));
+        assert!(matches!(early, Err(RecvTimeoutError::Timeout)), "{early:?}");
+        other.execute_batch("ROLLBACK").unwrap();
+        how.recv().unwrap().unwrap();
+        waits.join().unwrap().unwrap();
+    }
 }
