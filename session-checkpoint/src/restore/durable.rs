@@ -75,7 +75,10 @@ impl<'a> Syncer<'a> {
             let (queue, sync) = (Arc::clone(&self.queue), *sync);
             drop(threads.spawn_blocking(move || {
                 while let Some((handle, told)) = queue.next() {
-                    drop(told.send(settled(sync(handle.as_fd()))));
+                    let synced = settled(sync(handle.as_fd()));
+                    // Who is told may need the room that it takes among those that are open.
+                    drop(handle);
+                    drop(told.send(synced));
                 }
             }));
         }
