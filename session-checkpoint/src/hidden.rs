@@ -42,7 +42,10 @@ fn look(
         return Ok(None);
     }
     let other = match (label.moment, label.back_to) {
-        (Moment::AfterRun | Moment::AfterRewind, _) => database::beginning(db, &label.key, label.step)?,
+        // One that was asked for may end the files of a rewind.
+        (Moment::AfterRun | Moment::AfterRewind, _) | (Moment::Asked, None) => {
+            database::beginning(db, &label.key, label.step)?
+        }
         (_, Some(target)) => database::kept(db, &label.key, target)?,
         _ => None,
     };

@@ -176,7 +176,10 @@ fn a_rule_that_a_prompt_makes_hides_nothing_of_what_it_does() {
     assert_eq!(named(&step(Moment::AfterRun, 2, None, None)), ["a", "new", "sub"]);
     let before = step(Moment::BeforeRewind, 3, Some(first.id), None);
     assert_eq!(world.read(&before, "a").unwrap(), b"two");
-    assert_eq!(named(&step(Moment::AfterRewind, 3, None, None)), ["new", "sub/new"]);
+    for end in [Moment::AfterRewind, Moment::Asked] {
+        assert_eq!(named(&step(end, 3, None, None)), ["new", "sub/new"]);
+    }
+    assert_eq!(named(&step(Moment::Asked, 5, None, None)), ["a", "new", "sub"]);
     // Another key's checkpoint says nothing.
     let stranger = CheckpointId::new(uuid::Uuid::from_u128(9));
     assert_eq!(named(&step(Moment::BeforeRewind, 4, Some(stranger), None)), ["a", "new", "sub"]);
