@@ -59,7 +59,7 @@ fn forget_at(checkpoints: &FsCheckpoints, path: &Path, wish: &Wish) -> Outcome<(
         Err(trouble) if trouble.is_no_room() => {
             let released = reserve::release(&checkpoints.folder);
             tracing::warn!(path = %path.display(), released, "the disk is full; checkpoints are dropped by parts");
-            let done = by_parts(&*checkpoints.lend(path)?, wish);
+            let done = checkpoints.lend(path).and_then(|db| by_parts(&db, wish));
             reserve::keep(&checkpoints.folder);
             done
         }
@@ -77,8 +77,16 @@ fn forget_in(db: &Connection, wish: &Wish) -> Outcome<(u64, u64)> {
     let done = end(db, work())?.unwrap_or_default();
     if done.0 > 0 {
         shrink(db);
+        return Ok(done);
     }
-    Ok(done)
+    // There may be no take any more that does it.
+    match tidy(db) {
+        Err(trouble) if !trouble.is_no_room() => {
+            tracing::warn!(%trouble, "what dropped checkpoints alone needed stays");
+            Ok(done)
+        }
+        tidied => Ok((0, tidied?)),
+    }
 }
 
 /// So many objects go at a time, to begin with.
@@ -86,18 +94,18 @@ const PART: usize = 256;
 /// So many pages are given back at a time.
 const PAGES: u32 = 128;
 
-/// The same in small transactions. Once the checkpoints are dropped, they are: what of their content cannot go yet, the next
-/// take drops.
+/// The same in small transactions. Once the checkpoints are dropped, they are: what of their content cannot go yet, whoever
+/// comes next to take or to drop some drops, too.
 fn by_parts(db: &Connection, wish: &Wish) -> Outcome<(u64, u64)> {
     begin(db)?;
     let rows = || {
         let count = drop_rows(db, wish)?;
         let later = if count > 0 { HEAP } else { 0 };
         db.execute("UPDATE state SET dropped = dropped + ?1", [later])?;
-        Ok(Some(count))
+        Ok(Some((count, is_due(db)?)))
     };
-    let count = end(db, rows())?.unwrap_or_default();
-    let (mut bytes, mut part, mut all) = (0, PART, count == 0);
+    let (count, is_due) = end(db, rows())?.unwrap_or_default();
+    let (mut bytes, mut part, mut all) = (0, PART, !is_due);
     while !all {
         let swept = begin(db).and_then(|()| end(db, sweep_part(db, part).map(Some)));
         match swept.map(Option::unwrap_or_default) {
@@ -154,16 +162,21 @@ pub(crate) fn keep_latest(db: &Connection, key: &SessionKey, root: &[u8], count:
 /// After so many checkpoints that a take dropped, what they alone needed goes, too.
 const HEAP: i64 = 32;
 
-/// Drops what nothing needs, where enough has gathered.
-pub(crate) fn tidy(db: &Connection) -> Outcome<()> {
+/// Whether enough has gathered that nothing needs.
+fn is_due(db: &Connection) -> Outcome<bool> {
     let dropped: i64 = db.prepare_cached("SELECT dropped FROM state")?.query_row([], |row| row.get(0))?;
-    if dropped < HEAP {
-        return Ok(());
+    Ok(dropped >= HEAP)
+}
+
+/// Drops what nothing needs, where enough has gathered, and says how many bytes that had.
+pub(crate) fn tidy(db: &Connection) -> Outcome<u64> {
+    if !is_due(db)? {
+        return Ok(0);
     }
     begin(db)?;
-    end(db, sweep(db).map(Some))?;
+    let bytes = end(db, sweep(db).map(Some))?;
     shrink(db);
-    Ok(())
+    Ok(bytes.unwrap_or_default())
 }
 
 /// Drops the objects that no checkpoint needs and no restore that is under way, and says how many bytes they had. To be called in

@@ -111,3 +111,24 @@ fn a_checkpoint_is_taken_though_what_others_left_cannot_be_dropped() {
     let dropped: i64 = db.query_row("SELECT dropped FROM state", [], |row| row.get(0)).unwrap();
     assert_eq!(dropped, 40, "they wait for a later one");
 }
+
+/// Who dropped it found no room to take its content away, and no checkpoint is taken any more.
+#[test]
+fn what_could_not_go_with_its_checkpoint_goes_with_the_next_order_to_drop() {
+    let world = World::new();
+    world.write("x", vec![1; 1000]);
+    world.take();
+    let path = fs::read_dir(world.base.join(".agent-sessions/checkpoints")).unwrap();
+    let path =
+        path.map(|entry| entry.unwrap().path()).find(|path| path.extension().unwrap() == "db").unwrap();
+    let db = rusqlite::Connection::open(path).unwrap();
+    db.execute_batch("DELETE FROM checkpoint; UPDATE state SET dropped = 32").unwrap();
+    let forget = || block(world.checkpoints.forget(&key("a"), Forget::All)).unwrap();
+    let dropped = forget();
+    assert!(dropped.checkpoints == 0 && dropped.bytes >= 1000, "{dropped:?}");
+    assert_eq!(db.query_row("SELECT count(*) FROM object", [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    // What cannot be told keeps nobody from closing a key.
+    db.execute_batch("INSERT INTO restore (root, data) VALUES (x'00', x'00'); UPDATE state SET dropped = 32")
+        .unwrap();
+    assert_eq!(forget().bytes, 0);
+}
