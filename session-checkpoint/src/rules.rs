@@ -122,7 +122,8 @@ impl Rules {
     ) -> Arc<Self> {
         let exclude =
             git.filter(|_| !off).and_then(|git| place::read(&git.common.join("info/exclude"), LONGEST));
-        let list = exclude.filter(|text| !text.is_empty() && above + cost(text) <= MOST);
+        let list = exclude.map(|text| rules_in(&text));
+        let list = list.filter(|text| !text.is_empty() && above + cost(text) <= MOST);
         let cost = above + list.as_deref().map_or(0, cost);
         let digest = digest(&[u8::from(off)], list.as_deref().unwrap_or_default());
         let list = list.map(|text| List { folder: folder.clone(), text, parsed: OnceLock::new() });
@@ -238,7 +239,7 @@ impl List {
 
 impl Parsed {
     fn of(text: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text));
+        let text = String::from_utf8_lossy(text);
         let lines: Vec<_> = text.lines().map(literal_braces).collect();
         let mut parsed = Self::default();
         parsed.add(&lines);
@@ -269,12 +270,19 @@ impl Parsed {
     }
 }
 
+/// A list without its remarks and empty lines, which cost nothing, and take room all the same.
+fn rules_in(text: &[u8]) -> Vec<u8> {
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+    let lines = text.split(|byte| *byte == b'\n');
+    let rules = lines.filter(|line| !matches!(line, [] | [b'\r'] | [b'#', ..]));
+    rules.flat_map(|rule| [rule, b"\n"]).flatten().copied().collect()
+}
+
 /// The bytes of the rules in a list, and some for each rule, for each of its stars: all of them are looked for at every letter of a
 /// path. Paths, and names by their extension, take less room and time, and count for a quarter.
-fn cost(text: &[u8]) -> usize {
+fn cost(rules: &[u8]) -> usize {
     let (mut plain, mut other) = (0, 0);
-    let is_rule = |line: &&[u8]| !line.is_empty() && !line.starts_with(b"#");
-    for line in text.split(|byte| *byte == b'\n').filter(is_rule) {
+    for line in rules.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let rule = line.strip_prefix(b"!").unwrap_or(line);
         let extension = rule.strip_prefix(b"*.").filter(|rest| !rest.iter().any(|byte| b"./".contains(byte)));
         let is_plain = !extension.unwrap_or(rule).iter().any(|byte| b"*?[".contains(byte));
@@ -308,6 +316,7 @@ fn gitignore(folder: &OwnedFd) -> Option<Vec<u8>> {
     }
     let mut text = Vec::new();
     file.take(LONGEST).read_to_end(&mut text).ok()?;
+    let text = rules_in(&text);
     (!text.is_empty()).then_some(text)
 }
 
@@ -329,7 +338,7 @@ mod tests {
     use std::fmt::Write as _;
     use std::path::Path;
 
-    use super::{Parsed, literal_braces};
+    use super::{Parsed, cost, literal_braces, rules_in};
 
     /// One list that is too long to be matched at once keeps the meaning of each of its lines.
     #[test]
@@ -347,6 +356,14 @@ mod tests {
         }
         assert!(matched("twice").is_whitelist());
         assert!(matched("other").is_none());
+    }
+
+    #[test]
+    fn remarks_and_empty_lines_take_no_room() {
+        let text = b"\xEF\xBB\xBF# remark\n\na\r\n\r\n #b\n\\#c\n!d \n#\ne";
+        assert_eq!(rules_in(text), b"a\r\n #b\n\\#c\n!d \ne\n");
+        assert_eq!(rules_in(&b"#\n\n\r\n".repeat(1000)).capacity(), 0);
+        assert_eq!(cost(&rules_in(text)), cost(b"a\r\n #b\n\\#c\n!d \ne"));
     }
 
     #[test]
