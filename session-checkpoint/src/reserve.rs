@@ -1,7 +1,7 @@
 //! Room that is set aside: on a full disk, to drop something needs some before it gives any.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -38,12 +38,36 @@ fn allocate(folder: &Path, path: &Path) -> io::Result<()> {
         .mode(0o600)
         .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
         .open(path)?;
-    // A hole would keep no room.
-    io::copy(&mut io::repeat(0).take(BYTES), &mut file)?;
-    Ok(())
+    file.write_all(&noise())
+}
+
+/// A hole would keep no room, nor what a file system makes small.
+fn noise() -> Vec<u8> {
+    let mut state = 1_u64;
+    let words = (0..BYTES / 8).flat_map(|_| {
+        // xorshift64
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    words.collect()
 }
 
 /// Lets it go. Says whether there was any.
 pub(crate) fn release(folder: &Path) -> bool {
     fs::remove_file(place(folder)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    #[test]
+    fn nothing_of_it_comes_twice() {
+        let noise = super::noise();
+        assert_eq!(noise.len() as u64, super::BYTES);
+        let words: HashSet<&[u8]> = noise.chunks(8).collect();
+        assert_eq!(words.len(), noise.len() / 8);
+    }
 }
