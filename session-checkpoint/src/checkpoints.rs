@@ -92,8 +92,9 @@ impl FsCheckpoints {
         self
     }
 
-    /// Keeps so many checkpoints of a key in a tree, the latest; a take drops older ones, but not one before a rewind, or to be
-    /// compared with another. By default all are kept until somebody [forgets](Checkpointer::forget) them.
+    /// Keeps so many checkpoints of a key in a tree, the latest; a take drops older ones. Only one that is taken before a
+    /// rewind, or to be compared with another, drops none. By default all are kept until somebody [forgets](Checkpointer::forget)
+    /// them.
     #[must_use]
     pub const fn keep_latest(mut self, count: NonZeroU32) -> Self {
         self.keep_latest = Some(count);
