@@ -253,6 +253,22 @@ impl FsCheckpoints {
         self.blocking("check", &self.folder, work).await
     }
 
+    /// Compares two checkpoints of a key.
+    async fn compare<T: Send + 'static>(
+        &self,
+        key: &SessionKey,
+        [one, other]: [CheckpointId; 2],
+        between: fn(&Connection, &Kept, &Kept) -> Outcome<T>,
+    ) -> Result<T, CheckpointError> {
+        let key = key.clone();
+        let work = move |this: &Self| {
+            let (db, one) = this.holding(&key, one)?;
+            let other = database::kept(&db, &key, other)?.ok_or(Trouble::NotFound)?;
+            between(&db, &one, &other)
+        };
+        self.blocking("compare", &self.folder, work).await
+    }
+
     /// Does blocking work on tokio's pool for it.
     async fn blocking<T: Send + 'static>(
         &self,
@@ -320,13 +336,7 @@ impl Checkpointer for FsCheckpoints {
         from: CheckpointId,
         to: CheckpointId,
     ) -> Result<Vec<Change>, CheckpointError> {
-        let key = key.clone();
-        let work = move |this: &Self| {
-            let (db, from) = this.holding(&key, from)?;
-            let to = database::kept(&db, &key, to)?.ok_or(Trouble::NotFound)?;
-            diff::between(&db, &from, &to)
-        };
-        self.blocking("compare", &self.folder, work).await
+        self.compare(key, [from, to], diff::between).await
     }
 
     async fn hidden(
@@ -335,13 +345,7 @@ impl Checkpointer for FsCheckpoints {
         of: CheckpointId,
         by: CheckpointId,
     ) -> Result<Vec<PathBuf>, CheckpointError> {
-        let key = key.clone();
-        let work = move |this: &Self| {
-            let (db, of) = this.holding(&key, of)?;
-            let by = database::kept(&db, &key, by)?.ok_or(Trouble::NotFound)?;
-            hidden::between(&db, &of, &by)
-        };
-        self.blocking("compare", &self.folder, work).await
+        self.compare(key, [of, by], hidden::between).await
     }
 
     async fn read(
