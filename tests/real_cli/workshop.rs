@@ -136,6 +136,13 @@ impl Picture {
         self.filtered(|path| path.starts_with(".git"))
     }
 
+    /// Of that, what a git of the CLI leaves alone that only looks at files, or keeps them.
+    pub(crate) fn of_quiet_git(&self) -> Self {
+        let quiet =
+            ["HEAD", "config", "hooks", "packed-refs", "refs"].map(|name| Path::new(".git").join(name));
+        self.filtered(|path| quiet.iter().any(|quiet| path.starts_with(quiet)))
+    }
+
     /// Only what a checkpoint covers.
     pub(crate) fn covered(&self) -> Self {
         self.filtered(|path| !path.starts_with(".git") && path != Path::new(IGNORED))

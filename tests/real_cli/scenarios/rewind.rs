@@ -300,6 +300,7 @@ pub(super) async fn a_runner_killed_in_a_run(cli: &Pinned) {
     let lifecycle = stage.checkpointed();
     stage.freeze().await;
     let preview = without_git(&stage, async { lifecycle.foresee_rewind(&wish).await.unwrap() }).await;
+    let before = now(&stage);
     stage.thaw();
     assert_eq!(paths(&preview.files.restore), ["script.sh", "shell.txt", TRACKED].map(PathBuf::from));
     assert_eq!(preview.files.unended, [run]);
@@ -309,6 +310,9 @@ pub(super) async fn a_runner_killed_in_a_run(cli: &Pinned) {
     let reclaimed = |warning: &Warning| matches!(warning, Warning::Reclaimed(ended) if *ended > 0);
     assert!(rewound.warnings.iter().any(reclaimed), "{:?}", rewound.warnings);
     assert_eq!(stage.processes(), [0; 0], "nothing goes on writing");
+    let after = now(&stage);
+    assert_eq!(after.of_quiet_git(), before.of_quiet_git(), "what is git's is as it was");
+    assert_eq!(after.content(IGNORED), before.content(IGNORED), "what is ignored is as it was");
     assert_files_of(&stage, 3);
     let session = rewound.session_after.unwrap();
     let row = ("runner killed, rewound, then run", "delta");
